@@ -1,0 +1,185 @@
+package record
+
+import "encoding/json"
+
+// The statuses of a session at the hub. Stale means that its machine is
+// silent; retired is a fact of its own, set by the owner alone (field report
+// A15).
+const (
+	StatusLive  = "live"
+	StatusStale = "stale"
+	StatusEnded = "ended"
+)
+
+// Place is where in herdr a session runs.
+type Place struct {
+	HerdrSession string `json:"herdr_session"`
+	PaneID       string `json:"pane_id,omitempty"`
+	WorkspaceID  string `json:"workspace_id,omitempty"`
+}
+
+// Session is what the hub tells people of a session.
+type Session struct {
+	Session     string     `json:"session"`
+	Machine     string     `json:"machine"`
+	Status      string     `json:"status"`
+	EndedReason string     `json:"ended_reason,omitempty"`
+	Retired     bool       `json:"retired"`
+	AgentState  AgentState `json:"agent_state"`
+	Note        string     `json:"note,omitempty"`
+	Title       string     `json:"title"`
+	Cwd         string     `json:"cwd"`
+	Git         *Git       `json:"git,omitempty"`
+	Herdr       *Place     `json:"herdr,omitempty"`
+	Background  bool       `json:"background,omitempty"`
+	OtherPanes  []string   `json:"other_panes,omitempty"`
+	Since       Time       `json:"since"`
+	LastSeenAt  Time       `json:"last_seen_at"`
+	StartedAt   Time       `json:"started_at"`
+	FirstPrompt string     `json:"first_prompt,omitempty"`
+	LastPrompt  string     `json:"last_prompt,omitempty"`
+	Model       string     `json:"model,omitempty"`
+	Asks        []Ask      `json:"asks"`
+	Digest      *Digest    `json:"digest,omitempty"`
+
+	// Only in the answer for one session, oldest first.
+	Events  []Event       `json:"events,omitempty"`
+	Reports []SavedReport `json:"reports,omitempty"`
+}
+
+// Ask is an ask as the hub keeps it.
+type Ask struct {
+	Ask         string          `json:"ask"`
+	Tool        string          `json:"tool"`
+	Input       json.RawMessage `json:"input"`
+	InputSHA256 string          `json:"input_sha256"`
+	InputCut    bool            `json:"input_cut,omitempty"`
+	Questions   []Question      `json:"questions,omitempty"`
+	Since       Time            `json:"since"`
+	State       string          `json:"state"`
+	How         string          `json:"how,omitempty"`
+	Answerable  bool            `json:"answerable"`
+}
+
+// Event is one entry of a session's history. At is the hub's own clock,
+// SentAt the sender's (field report A54). Late events came from a machine that
+// the session had left, or after its end: they are kept and changed nothing.
+type Event struct {
+	ID         string     `json:"id"`
+	At         Time       `json:"at"`
+	SentAt     Time       `json:"sent_at"`
+	Machine    string     `json:"machine"`
+	Source     Source     `json:"source"`
+	Kind       Kind       `json:"kind"`
+	AgentState AgentState `json:"agent_state,omitempty"`
+	Reason     string     `json:"reason,omitempty"`
+	Note       string     `json:"note,omitempty"`
+	Late       bool       `json:"late,omitempty"`
+}
+
+// SavedReport is a report as the hub keeps it.
+type SavedReport struct {
+	ID string `json:"id"`
+	At Time   `json:"at"`
+	Report
+}
+
+// EventPost is the body of POST /v1/sessions/{id}/events: an item's kind and
+// body, with its id and time.
+type EventPost struct {
+	ID     string          `json:"id"`
+	At     Time            `json:"at"`
+	Source Source          `json:"source"`
+	Kind   Kind            `json:"kind"`
+	Herdr  *Place          `json:"herdr,omitempty"`
+	Body   json.RawMessage `json:"body"`
+}
+
+// UpsertPut is the body of PUT /v1/sessions/{id}: an upsert, and where the
+// session runs when that is known.
+type UpsertPut struct {
+	Upsert
+	Source Source `json:"source,omitempty"`
+	Herdr  *Place `json:"herdr,omitempty"`
+}
+
+// Tokens counts what a session used.
+type Tokens struct {
+	In         int64 `json:"in"`
+	Out        int64 `json:"out"`
+	CacheRead  int64 `json:"cache_read"`
+	CacheWrite int64 `json:"cache_write"`
+}
+
+// Digest is what a transcript says in short. Texts are cleaned and cut at 200
+// characters, the recap at 600.
+type Digest struct {
+	Session     string `json:"session"`
+	Title       string `json:"title,omitempty"`
+	FirstPrompt string `json:"first_prompt,omitempty"`
+	LastPrompt  string `json:"last_prompt,omitempty"`
+	LastReply   string `json:"last_reply,omitempty"`
+	Recap       string `json:"recap,omitempty"`
+	Turns       int    `json:"turns"`
+	Model       string `json:"model,omitempty"`
+	Tokens      Tokens `json:"tokens"`
+	GitBranch   string `json:"git_branch,omitempty"`
+	UpdatedAt   Time   `json:"updated_at"`
+	Size        int64  `json:"size"`
+}
+
+// Machine is what the hub tells of a machine. Skew is the machine's clock
+// minus the hub's at the last heartbeat, in milliseconds.
+type Machine struct {
+	Machine      string `json:"machine"`
+	LastSeenAt   Time   `json:"last_seen_at"`
+	Stale        bool   `json:"stale"`
+	SkewMS       int64  `json:"skew_ms"`
+	HerdrVersion string `json:"herdr_version,omitempty"`
+	ToolsVersion string `json:"tools_version,omitempty"`
+	Live         int    `json:"live"`
+}
+
+// The kinds of inbox entries.
+const (
+	InboxBlocked = "blocked"
+	InboxDone    = "done"
+	InboxWaiting = "waiting"
+	InboxFailed  = "failed"
+)
+
+// InboxEntry is something that its owner should look at.
+type InboxEntry struct {
+	ID      string `json:"id"`
+	Session string `json:"session,omitempty"`
+	Kind    string `json:"kind"`
+	Since   Time   `json:"since"`
+	Title   string `json:"title"`
+	Machine string `json:"machine"`
+	Text    string `json:"text"`
+}
+
+// InboxCounts is what a machine's own token may see of the inbox.
+type InboxCounts struct {
+	Total   int `json:"total"`
+	Blocked int `json:"blocked"`
+}
+
+// Instructions are the standing rules for sessions. Version is the ETag.
+type Instructions struct {
+	Version   string `json:"version"`
+	Text      string `json:"text"`
+	FetchedAt Time   `json:"fetched_at"`
+}
+
+// Problem is an error answer of the hub (RFC 9457). Limit is set with 413.
+type Problem struct {
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail,omitempty"`
+	Limit  int64  `json:"limit,omitempty"`
+}
+
+// ProblemType is the media type of a Problem.
+const ProblemType = "application/problem+json"
