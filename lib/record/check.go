@@ -56,6 +56,9 @@ func decode(b []byte, v any) error {
 	return nil
 }
 
+// Explain says an error of encoding/json in the words of records.
+func Explain(err error) error { return explain(err) }
+
 func explain(err error) error {
 	var typ *json.UnmarshalTypeError
 	var syn *json.SyntaxError

@@ -1,0 +1,207 @@
+// Package front is what the commands of sessionhub share: how a tool and its
+// verbs are described, how flags, environment and config file become one
+// setting, how help, manual page and completions are made from the
+// description, and what an error's exit status is. It holds no logic of any
+// tool.
+package front
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/peterbourgon/ff/v3/ffcli"
+
+	"sessionhub/lib/config"
+)
+
+// Tool describes one command.
+type Tool struct {
+	Name  string
+	Short string // "put records on the queue"
+	Long  string
+	Verbs []Verb
+	See   []string // manual pages to see also, such as "shwatch(1)"
+}
+
+// Verb describes one verb of a tool. Either Run or Verbs is set.
+type Verb struct {
+	Name     string
+	Args     string // what follows the verb, such as "[flags] FILE"
+	Short    string
+	Long     string
+	Settings []string // the config.toml settings that it reads and takes as flags
+	Flags    func(fs *flag.FlagSet)
+	Run      func(ctx context.Context, c *Call) error
+	Verbs    []Verb
+	Examples []Example
+	Files    []string
+	Exits    []Exit // besides 0, 1 and 64
+}
+
+// Example is a command line and what it is for.
+type Example struct{ Line, For string }
+
+// Exit is an exit status and when it comes.
+type Exit struct {
+	Code int
+	When string
+}
+
+// Env is what a process has around it.
+type Env struct {
+	Args   []string // without the program's name
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+	Getenv func(string) string
+}
+
+// Call is one run of a verb.
+type Call struct {
+	Env
+	Args    []string
+	Config  config.Config // with Verb.Settings from flags and environment
+	Tool    string
+	Version Version
+}
+
+// Main runs the tool as a process: SIGINT and SIGTERM end the context.
+func Main(t Tool) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := t.Run(ctx, Env{Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv})
+	stop()
+	os.Exit(code)
+}
+
+// Run runs the tool and returns its exit status.
+func (t Tool) Run(ctx context.Context, env Env) int {
+	if done, code := t.special(env); done {
+		return code
+	}
+	path, verb, rest := t.find(env.Args)
+	err := t.run(ctx, env, path, verb, rest)
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprint(env.Stdout, t.help(path, verb))
+		return 0
+	}
+	if err == nil {
+		return 0
+	}
+	code := exitCode(ctx, err)
+	if line := err.Error(); line != "" {
+		fmt.Fprintf(env.Stderr, "%s: %s\n", strings.Join(path, ": "), line)
+	}
+	return code
+}
+
+// special answers the flags that are the tool's own.
+func (t Tool) special(env Env) (bool, int) {
+	if len(env.Args) == 0 {
+		fmt.Fprint(env.Stderr, t.help([]string{t.Name}, Verb{Verbs: t.Verbs, Short: t.Short, Long: t.Long}))
+		return true, ExitUsage
+	}
+	switch env.Args[0] {
+	case "--version", "-version":
+		fmt.Fprintf(env.Stdout, "%s %s\n", t.Name, BuildVersion())
+	case "--man":
+		fmt.Fprint(env.Stdout, t.man())
+	case "--completion":
+		script, err := t.completion(env.Args[1:])
+		if err != nil {
+			fmt.Fprintf(env.Stderr, "%s: %v\n", t.Name, err)
+			return true, ExitUsage
+		}
+		fmt.Fprint(env.Stdout, script)
+	default:
+		return false, 0
+	}
+	return true, 0
+}
+
+// find follows the arguments down the verbs. It stops at the first word that
+// is no verb.
+func (t Tool) find(args []string) (path []string, verb Verb, rest []string) {
+	path = []string{t.Name}
+	verb = Verb{Verbs: t.Verbs, Short: t.Short, Long: t.Long}
+	for len(args) > 0 && len(verb.Verbs) > 0 {
+		next, ok := lookup(verb.Verbs, args[0])
+		if !ok {
+			break
+		}
+		path, verb, args = append(path, args[0]), next, args[1:]
+	}
+	return path, verb, args
+}
+
+func lookup(verbs []Verb, name string) (Verb, bool) {
+	for _, v := range verbs {
+		if v.Name == name {
+			return v, true
+		}
+	}
+	return Verb{}, false
+}
+
+func (t Tool) run(ctx context.Context, env Env, path []string, verb Verb, rest []string) error {
+	if verb.Run == nil {
+		return group(verb, rest)
+	}
+	call := &Call{Env: env, Tool: t.Name, Version: BuildVersion()}
+	fs := flag.NewFlagSet(strings.Join(path, " "), flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	if verb.Flags != nil {
+		verb.Flags(fs)
+	}
+	confErr := call.settings(fs, verb.Settings)
+	args, err := reorder(fs, rest)
+	if err != nil {
+		return Fail(ExitUsage, err)
+	}
+	cmd := &ffcli.Command{
+		Name:    verb.Name,
+		FlagSet: fs,
+		Exec: func(ctx context.Context, args []string) error {
+			if confErr != nil {
+				return confErr
+			}
+			call.Args = args
+			return verb.Run(ctx, call)
+		},
+		UsageFunc: func(*ffcli.Command) string { return "" },
+	}
+	if err := cmd.Parse(args); err != nil {
+		return usage(err)
+	}
+	return cmd.Run(ctx)
+}
+
+// group is a verb that only holds verbs, called without one of them.
+func group(verb Verb, rest []string) error {
+	if len(rest) == 0 {
+		return Fail(ExitUsage, errors.New("which? see --help"))
+	}
+	switch rest[0] {
+	case "--help", "-help", "-h", "help":
+		return flag.ErrHelp
+	}
+	var known []string
+	for _, v := range verb.Verbs {
+		known = append(known, v.Name)
+	}
+	return Fail(ExitUsage, fmt.Errorf("%q is none of %s", rest[0], strings.Join(known, ", ")))
+}
+
+func usage(err error) error {
+	if errors.Is(err, flag.ErrHelp) {
+		return err
+	}
+	msg := strings.TrimPrefix(err.Error(), "error parsing commandline arguments: ")
+	return Fail(ExitUsage, errors.New(msg))
+}

@@ -1,0 +1,131 @@
+package front
+
+import (
+	"flag"
+	"fmt"
+	"sort"
+	"strings"
+)
+
+// flagDoc is one flag as help, manual page and completions show it.
+type flagDoc struct {
+	name, arg, usage, env, def string
+}
+
+// flagDocs describes the flags of a verb, settings with their environment
+// names. Defaults that the config file gives are not shown: they are not the
+// tool's.
+func flagDocs(v Verb) []flagDoc {
+	fs := flag.NewFlagSet(v.Name, flag.ContinueOnError)
+	if v.Flags != nil {
+		v.Flags(fs)
+	}
+	var docs []flagDoc
+	fs.VisitAll(func(f *flag.Flag) {
+		arg, usage := flag.UnquoteUsage(f)
+		def := f.DefValue
+		if isBool(f.Value) {
+			arg = ""
+		}
+		if def == "false" || def == "0" || def == "0s" || def == "true" {
+			def = ""
+		}
+		docs = append(docs, flagDoc{name: f.Name, arg: arg, usage: usage, def: def})
+	})
+	all := settings()
+	for _, name := range v.Settings {
+		flagName := strings.ReplaceAll(name, "_", "-")
+		arg, usage := splitUsage(all[name].usage)
+		docs = append(docs, flagDoc{name: flagName, arg: arg, usage: usage, env: envName(flagName), def: "config.toml: " + name})
+	}
+	sort.Slice(docs, func(i, j int) bool { return docs[i].name < docs[j].name })
+	return docs
+}
+
+func splitUsage(s string) (arg, usage string) {
+	f := &flag.Flag{Usage: s, Value: new(stringValue)}
+	arg, usage = flag.UnquoteUsage(f)
+	if !strings.Contains(s, "`") {
+		arg = ""
+	}
+	return arg, usage
+}
+
+func (d flagDoc) head() string {
+	if d.arg == "" {
+		return "--" + d.name
+	}
+	return "--" + d.name + " " + strings.ToUpper(d.arg)
+}
+
+func (d flagDoc) tail() string {
+	s := d.usage
+	if d.env != "" {
+		s += " [$" + d.env + "]"
+	}
+	if d.def != "" {
+		s += " (default " + d.def + ")"
+	}
+	return s
+}
+
+// exits are the exit statuses of a verb: those of all, then its own.
+func exits(v Verb) []Exit {
+	list := []Exit{{0, "done"}, {1, "failed"}, {ExitUsage, "wrong usage"}}
+	list = append(list, v.Exits...)
+	sort.Slice(list, func(i, j int) bool { return list[i].Code < list[j].Code })
+	return list
+}
+
+func (t Tool) help(path []string, v Verb) string {
+	var b strings.Builder
+	name := strings.Join(path, " ")
+	fmt.Fprintf(&b, "%s - %s\n\nUSAGE\n", name, v.Short)
+	if len(v.Verbs) > 0 {
+		fmt.Fprintf(&b, "  %s VERB [flags] [args]\n", name)
+	} else {
+		fmt.Fprintf(&b, "  %s\n", strings.TrimSpace(name+" "+v.Args))
+	}
+	if v.Long != "" {
+		fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(v.Long))
+	}
+	if len(v.Verbs) > 0 {
+		b.WriteString("\nVERBS\n")
+		for _, sub := range v.Verbs {
+			fmt.Fprintf(&b, "  %-14s %s\n", sub.Name, sub.Short)
+		}
+		if len(path) == 1 {
+			fmt.Fprintf(&b, "\n%s VERB --help tells more of a verb; %s --version which build this is.\n", t.Name, t.Name)
+		}
+		return b.String()
+	}
+	writeFlags(&b, v)
+	if len(v.Examples) > 0 {
+		b.WriteString("\nEXAMPLES\n")
+		for _, e := range v.Examples {
+			fmt.Fprintf(&b, "  # %s\n  %s\n", e.For, e.Line)
+		}
+	}
+	if len(v.Files) > 0 {
+		b.WriteString("\nFILES\n")
+		for _, f := range v.Files {
+			fmt.Fprintf(&b, "  %s\n", f)
+		}
+	}
+	b.WriteString("\nEXIT STATUS\n")
+	for _, e := range exits(v) {
+		fmt.Fprintf(&b, "  %3d  %s\n", e.Code, e.When)
+	}
+	return b.String()
+}
+
+func writeFlags(b *strings.Builder, v Verb) {
+	docs := flagDocs(v)
+	if len(docs) == 0 {
+		return
+	}
+	b.WriteString("\nFLAGS\n")
+	for _, d := range docs {
+		fmt.Fprintf(b, "  %-24s %s\n", d.head(), d.tail())
+	}
+}
