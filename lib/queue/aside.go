@@ -35,9 +35,8 @@ type aside struct {
 	SHA256  string      `json:"sha256"`
 }
 
-// maxAsideLine bounds how much of a line of queue.bad.jsonl is read to find
-// its origin. The key stands behind the line's text, so long lines are found
-// by a search in the file instead.
+// maxAsideLine bounds a line of queue.bad.jsonl that is read to find where it
+// came from. Beyond it a crash at the wrong moment may keep a line twice.
 const maxAsideLine = 64 << 20
 
 // SetAside keeps lines in queue.bad.jsonl, durably, before they leave the

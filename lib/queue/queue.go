@@ -10,15 +10,10 @@
 package queue
 
 import (
-	"crypto/rand"
 	"errors"
-	"fmt"
 	"os"
 	"time"
 
-	"github.com/google/uuid"
-
-	"sessionhub/lib/record"
 	"sessionhub/lib/state"
 )
 
@@ -50,23 +45,6 @@ type Queue struct {
 	// Step is called after every file operation with its name (Steps lists
 	// them). Tests crash there. Nil in production.
 	Step func(name string)
-}
-
-// Stamp is the identity and time of a record, taken as the first act of the
-// process that reports it, so that what happened later has the greater id
-// even when a lock hands the turns out otherwise.
-type Stamp struct {
-	ID string
-	At record.Time
-}
-
-// NewStamp takes a stamp.
-func NewStamp(now time.Time) (Stamp, error) {
-	id, err := uuid.NewV7FromReader(rand.Reader)
-	if err != nil {
-		return Stamp{}, fmt.Errorf("make an id: %w", err)
-	}
-	return Stamp{ID: id.String(), At: record.At(now)}, nil
 }
 
 // The operations on files that Step is told of.

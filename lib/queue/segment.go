@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -55,15 +56,11 @@ func (q *Queue) TakeOver() error {
 	if err != nil {
 		return fmt.Errorf("take over the queue: %w", err)
 	}
-	stamp, err := NewStamp(q.now())
-	if err != nil {
-		return err
-	}
 	l, err := lock.Acquire(q.Dir.QueueLock(), LockWait)
 	if err != nil {
 		return err
 	}
-	err = os.Rename(q.Dir.Queue(), filepath.Join(dir, stamp.ID+ext))
+	err = os.Rename(q.Dir.Queue(), filepath.Join(dir, NewStamp(q.now()).ID+ext))
 	q.step(StepTaken)
 	if uerr := l.Release(); err == nil {
 		err = uerr
@@ -175,12 +172,12 @@ func (q *Queue) Settle(segment string, keep [][]byte) error {
 		return fmt.Errorf("settle a segment: %w", err)
 	}
 	defer t.Cleanup()
+	w := bufio.NewWriterSize(t, 64<<10)
 	for _, line := range keep {
-		if _, err := t.Write(append(slices.Clip(line), '\n')); err != nil {
-			return fmt.Errorf("settle a segment: %w", err)
-		}
+		w.Write(line)
+		w.WriteByte('\n') // Flush returns the first error of these
 	}
-	if err := t.Sync(); err != nil {
+	if err := errors.Join(w.Flush(), t.Sync()); err != nil {
 		return fmt.Errorf("settle a segment: %w", err)
 	}
 	q.step(StepRewriteSynced)

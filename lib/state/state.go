@@ -104,6 +104,9 @@ func (d Dir) WatcherStatus() string { return d.file("watcher.json") }
 // Herdr is herdr.json, the herdr sockets learned from items.
 func (d Dir) Herdr() string { return d.file("herdr.json") }
 
+// Look is an empty file whose change asks the watcher to look at herdr.
+func (d Dir) Look() string { return d.file("look") }
+
 // Instructions is instructions.json, the standing rules.
 func (d Dir) Instructions() string { return d.file("instructions.json") }
 
