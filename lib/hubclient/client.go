@@ -1,0 +1,159 @@
+// Package hubclient speaks the hub's HTTP API (docs/openapi.yaml).
+package hubclient
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"sessionhub/lib/config"
+	"sessionhub/lib/record"
+)
+
+const (
+	// Timeout bounds a request that is no long poll. The hub answers in
+	// milliseconds; a slow uplink needs more.
+	Timeout = 10 * time.Second
+	// maxAnswer bounds an answer in bytes: the sessions of many machines.
+	maxAnswer = 64 << 20
+	// idleConns keeps a connection for each of the watcher's few callers.
+	idleConns = 4
+)
+
+// Client calls one hub with one token. It is safe for use by several
+// goroutines.
+type Client struct {
+	base  string
+	token string
+	http  *http.Client
+}
+
+// New returns a client. It refuses an address that is none, and plain http to
+// a host that is not this machine unless the configuration allows it, since
+// the token would travel in the clear.
+func New(conf config.Config, token string) (*Client, error) {
+	if conf.ServerURL == "" {
+		return nil, fmt.Errorf("%w: server_url is not configured", config.ErrInvalid)
+	}
+	u, err := url.Parse(conf.ServerURL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("%w: server_url %q is no http or https address", config.ErrInvalid, conf.ServerURL)
+	}
+	if u.User != nil {
+		return nil, fmt.Errorf("%w: server_url holds a user or password; use token_file", config.ErrInvalid)
+	}
+	if u.Scheme == "http" && !conf.AllowHTTP && !loopback(u.Hostname()) {
+		return nil, fmt.Errorf("%w: server_url is plain http to %s, which would show the token to the network: use https, or set allow_http = true", config.ErrInvalid, u.Hostname())
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = idleConns
+	return &Client{base: conf.ServerURL, token: token, http: &http.Client{Transport: transport}}, nil
+}
+
+func loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+// call is one request.
+type call struct {
+	op     string // for errors: "heartbeat"
+	method string
+	path   string
+	key    string // Idempotency-Key
+	etag   string // If-None-Match
+	body   any
+	out    any
+}
+
+// do sends a request and decodes its answer. The error is an *Error.
+func (c *Client) do(ctx context.Context, r call) (http.Header, error) {
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	res, err := c.send(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	if err != nil {
+		return nil, c.unreachable(r.op, err)
+	}
+	if res.StatusCode == http.StatusNotModified {
+		return res.Header, errNotModified
+	}
+	if res.StatusCode/100 != 2 {
+		return nil, problem(r.op, res, body)
+	}
+	if r.out == nil {
+		return res.Header, nil
+	}
+	if err := json.Unmarshal(body, r.out); err != nil {
+		return nil, &Error{Op: r.op, Status: res.StatusCode, Detail: "the answer makes no sense: " + err.Error()}
+	}
+	return res.Header, nil
+}
+
+func (c *Client) send(ctx context.Context, r call) (*http.Response, error) {
+	var body io.Reader
+	if r.body != nil {
+		b, err := json.Marshal(r.body)
+		if err != nil {
+			return nil, fmt.Errorf("%s: encode: %w", r.op, err)
+		}
+		body = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, c.base+r.path, body)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.op, err)
+	}
+	req.Header.Set("Authorization", "Bearer "+c.token)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if r.key != "" {
+		req.Header.Set("Idempotency-Key", r.key)
+	}
+	if r.etag != "" {
+		req.Header.Set("If-None-Match", r.etag)
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		return nil, c.unreachable(r.op, err)
+	}
+	return res, nil
+}
+
+func (c *Client) unreachable(op string, err error) error {
+	var ue *url.Error
+	if errors.As(err, &ue) {
+		err = ue.Err // the address and the method are said anyway
+	}
+	return &Error{Op: op, Detail: fmt.Sprintf("the hub at %s is out of reach: %v: is `shhub serve` running there, and server_url right?", c.base, err), Err: err}
+}
+
+func problem(op string, res *http.Response, body []byte) error {
+	e := &Error{Op: op, Status: res.StatusCode}
+	var p record.Problem
+	if strings.HasPrefix(res.Header.Get("Content-Type"), record.ProblemType) && json.Unmarshal(body, &p) == nil {
+		e.Detail = p.Title
+		if p.Detail != "" {
+			e.Detail = p.Detail
+		}
+	}
+	if e.Detail == "" {
+		e.Detail = "the server says " + res.Status
+	}
+	return e
+}

@@ -1,0 +1,267 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"sessionhub/lib/hubclient"
+	"sessionhub/lib/queue"
+	"sessionhub/lib/record"
+)
+
+// Beat sends a heartbeat for every herdr server that answers, and one for the
+// sessions outside herdr. A failed one is logged, not queued: the next says
+// all of it again.
+func (w *Watcher) Beat(ctx context.Context) {
+	hub, err := w.Connect()
+	if err != nil {
+		w.fail("heartbeat skipped: %v", err)
+		hub = nil // servers are looked at all the same
+	}
+	for _, s := range w.servers {
+		if ctx.Err() != nil {
+			return
+		}
+		w.beatServer(ctx, hub, s)
+	}
+	w.beatOutside(ctx, hub)
+	w.bury(ctx, hub)
+	w.saveStatus()
+}
+
+func (w *Watcher) beatServer(ctx context.Context, hub Hub, s *server) {
+	before, had := s.look, s.good
+	err := w.take(ctx, s)
+	if err == nil && had && len(vanished(before, s.look)) > 0 {
+		err = w.confirm(ctx, s)
+	}
+	if errors.Is(err, errPaused) {
+		return
+	}
+	if err != nil {
+		if s.goneAt.IsZero() || w.Now().Sub(s.goneAt) < w.Timing.Heartbeat {
+			w.fail("heartbeat: %v", err)
+		}
+		return
+	}
+	if hub != nil {
+		w.put(ctx, hub, s.socket, w.snapshot(s.look.HerdrSession, s.look.Version, s.look.Live, s.look.Unidentified))
+	}
+}
+
+// confirm looks again for sessions that an inventory lacks: one inventory
+// without them may be a stall of the multiplexer (field report A16).
+func (w *Watcher) confirm(ctx context.Context, s *server) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(w.Timing.Confirm):
+	}
+	return w.take(ctx, s)
+}
+
+// vanished lists the sessions of one look that another lacks, unless their
+// pane waits to be identified.
+func vanished(before, now Look) []string {
+	var gone []string
+	for _, l := range before.Live {
+		there := slices.ContainsFunc(now.Live, func(n record.LiveSession) bool { return n.Session == l.Session })
+		if !there && !unidentified(now, l.PaneID) {
+			gone = append(gone, l.Session)
+		}
+	}
+	return gone
+}
+
+func (w *Watcher) snapshot(herdrSession, version string, live []record.LiveSession, un []record.UnidentifiedPane) record.Snapshot {
+	s := record.Snapshot{
+		V: record.Version, At: record.At(w.Now()), Machine: w.Machine,
+		HerdrSession: herdrSession, HerdrVersion: version, ToolsVersion: w.Version,
+		Sessions: slices.Clone(live), UnidentifiedPanes: slices.Clone(un),
+	}
+	if s.Sessions == nil {
+		s.Sessions = []record.LiveSession{}
+	}
+	if s.UnidentifiedPanes == nil {
+		s.UnidentifiedPanes = []record.UnidentifiedPane{}
+	}
+	for i := range s.Sessions {
+		l := &s.Sessions[i]
+		if l.Git == nil && l.Cwd != "" && w.Git != nil {
+			l.Git = w.Git(l.Cwd)
+		}
+		if w.freshlyDone(l) { // not yet: what it was before still holds
+			l.AgentState = w.sent[l.Session].AgentState
+		}
+	}
+	return s
+}
+
+// put sends a snapshot and notes what the hub knows now.
+func (w *Watcher) put(ctx context.Context, hub Hub, socket string, s record.Snapshot) {
+	err := hub.PutSnapshot(ctx, queue.NewStamp(w.Now()).ID, s)
+	st := ServerStatus{HerdrSession: s.HerdrSession, HerdrVersion: s.HerdrVersion, Sessions: len(s.Sessions)}
+	st.LastGood = w.status.Servers[socket].LastGood
+	if err != nil {
+		w.fail("%v", err)
+		st.Error = err.Error()
+		w.status.Servers[socket] = st
+		return
+	}
+	now := record.At(w.Now())
+	st.LastGood = &now
+	w.status.Servers[socket] = st
+	for _, l := range s.Sessions {
+		w.sent[l.Session] = record.State{AgentState: l.AgentState, Background: l.Background}
+	}
+	if w.plan.backoff > 0 { // the hub is back
+		w.plan.backoff = 0
+		w.plan.at(&w.plan.pass, w.Now())
+	}
+}
+
+// beatOutside sends the sessions that run in no herdr, and once more when the
+// last of them is gone.
+func (w *Watcher) beatOutside(ctx context.Context, hub Hub) {
+	out, err := w.outsiders(ctx)
+	if err != nil {
+		w.Log.Failure("registry: %v", err)
+		return
+	}
+	if len(out) == 0 && len(w.outside) == 0 || hub == nil {
+		return
+	}
+	w.put(ctx, hub, "", w.snapshot("", "", out, nil))
+	clear(w.outside)
+	for _, l := range out {
+		w.outside[l.Session] = true
+	}
+}
+
+// outsiders are the live sessions that no inventory of a herdr server shows.
+func (w *Watcher) outsiders(ctx context.Context) ([]record.LiveSession, error) {
+	all, err := w.Looker.Outside(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(l record.LiveSession) bool {
+		for _, s := range w.servers {
+			if s.good && s.goneAt.IsZero() && slices.ContainsFunc(s.look.Live, func(o record.LiveSession) bool { return o.Session == l.Session }) {
+				return true
+			}
+		}
+		return false
+	}), nil
+}
+
+// bury ends the sessions of a server that has been gone for a while: without
+// it they have no panes. Those whose process lives on were named by the
+// heartbeat of sessions outside herdr just before, so they are not ended.
+func (w *Watcher) bury(ctx context.Context, hub Hub) {
+	for _, s := range w.servers {
+		if hub == nil || s.buried || !s.good || s.goneAt.IsZero() || w.Now().Sub(s.goneAt) < w.Timing.Bury {
+			continue
+		}
+		if _, err := w.Looker.Outside(ctx); err != nil {
+			continue // nothing proves that their processes are gone
+		}
+		w.put(ctx, hub, s.socket, w.snapshot(s.look.HerdrSession, s.look.Version, nil, nil))
+		s.buried = true
+	}
+}
+
+// Compare looks at every server and tells the hub what differs from what it
+// was told last: states by the queue, the coming and going of sessions by a
+// heartbeat.
+func (w *Watcher) Compare(ctx context.Context) {
+	beat := false
+	for _, s := range w.servers {
+		before, had := s.look, s.good
+		if err := w.take(ctx, s); err != nil {
+			if !errors.Is(err, errPaused) && s.goneAt.IsZero() {
+				w.Log.Failure("look: %v", err)
+			}
+			continue
+		}
+		beat = beat || !had || moved(before, s.look)
+		w.queueStates(s.look.Live)
+	}
+	if out, err := w.outsiders(ctx); err == nil {
+		beat = beat || !sameSet(out, w.outside)
+		w.queueStates(out)
+	}
+	if beat {
+		w.plan.at(&w.plan.beat, w.Now())
+	}
+}
+
+// queueStates queues the states that the hub was not told. A session that it
+// was told nothing of comes with the next heartbeat.
+func (w *Watcher) queueStates(live []record.LiveSession) {
+	for i := range live {
+		l := &live[i]
+		told, known := w.sent[l.Session]
+		now := record.State{AgentState: l.AgentState, Background: l.Background}
+		if !known || told == now {
+			continue
+		}
+		if w.freshlyDone(l) {
+			w.plan.at(&w.plan.compare, w.Now().Add(w.Timing.Done))
+			continue
+		}
+		w.queue(record.KindState, l.Session, now)
+		w.sent[l.Session] = now // the queue will tell it
+	}
+}
+
+// moved reports whether sessions came, went or changed panes.
+func moved(a, b Look) bool {
+	if len(a.Live) != len(b.Live) {
+		return true
+	}
+	for _, l := range a.Live {
+		same := slices.ContainsFunc(b.Live, func(n record.LiveSession) bool {
+			return n.Session == l.Session && n.PaneID == l.PaneID && slices.Equal(n.OtherPanes, l.OtherPanes)
+		})
+		if !same {
+			return true
+		}
+	}
+	return false
+}
+
+func sameSet(live []record.LiveSession, set map[string]bool) bool {
+	if len(live) != len(set) {
+		return false
+	}
+	for _, l := range live {
+		if !set[l.Session] {
+			return false
+		}
+	}
+	return true
+}
+
+// noteDone notes since when sessions are done.
+func (w *Watcher) noteDone(look Look) {
+	for _, l := range look.Live {
+		if l.AgentState != record.Done {
+			delete(w.dones, l.Session)
+		} else if _, ok := w.dones[l.Session]; !ok {
+			w.dones[l.Session] = w.Now()
+		}
+	}
+}
+
+// freshlyDone reports whether a session is done for so short a time that it
+// may be none (finding 18 of the Claude captures), while something else is
+// known of it.
+func (w *Watcher) freshlyDone(l *record.LiveSession) bool {
+	told, known := w.sent[l.Session]
+	since, ok := w.dones[l.Session]
+	return l.AgentState == record.Done && known && told.AgentState != record.Done && ok && w.Now().Sub(since) < w.Timing.Done
+}
+
+var _ Hub = (*hubclient.Client)(nil)

@@ -1,0 +1,145 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"sessionhub/lib/config"
+	"sessionhub/lib/hubclient"
+	"sessionhub/lib/lock"
+	"sessionhub/lib/queue"
+	"sessionhub/lib/record"
+	"sessionhub/lib/state"
+)
+
+// Status is watcher.json, what a watcher says of itself.
+type Status struct {
+	Version   string                  `json:"version"`
+	Since     record.Time             `json:"since"`
+	Servers   map[string]ServerStatus `json:"servers"` // by socket; "" is outside herdr
+	LastError *LastError              `json:"last_error,omitempty"`
+}
+
+// ServerStatus is how the heartbeats of one herdr server go.
+type ServerStatus struct {
+	HerdrSession string       `json:"herdr_session"`
+	HerdrVersion string       `json:"herdr_version,omitempty"`
+	Sessions     int          `json:"sessions"`
+	LastGood     *record.Time `json:"last_good,omitempty"`
+	Error        string       `json:"error,omitempty"`
+}
+
+// LastError is the last thing that went wrong, and what to do.
+type LastError struct {
+	At   record.Time `json:"at"`
+	Text string      `json:"text"`
+	Hint string      `json:"hint,omitempty"`
+}
+
+// Report is what `shwatch status` prints.
+type Report struct {
+	Running bool         `json:"running"`
+	PID     int          `json:"pid,omitempty"`
+	Since   *record.Time `json:"since,omitempty"`
+	Version string       `json:"version,omitempty"`
+	Queue   queue.Stat   `json:"queue"`
+	Status
+}
+
+func (w *Watcher) saveStatus() {
+	if err := state.ReplaceJSON(w.Dir.WatcherStatus(), w.status); err != nil {
+		w.Log.Failure("status: %v", err)
+	}
+}
+
+// hint says what to do about an error of a delivery.
+func hint(err error) string {
+	switch hubclient.Classify(err) {
+	case hubclient.Denied:
+		return "the hub refuses this machine's token: put a valid one into token_file (shhub token add --machine NAME makes one)"
+	case hubclient.Retry:
+		if errors.Is(err, config.ErrInvalid) || errors.Is(err, config.ErrNoToken) {
+			return "complete config.toml; records stay queued until then"
+		}
+		return "records stay queued; nothing is lost, deliveries go on when the hub is back"
+	}
+	return ""
+}
+
+// ReadReport reads what an operator asks for from the state directory.
+func ReadReport(dir state.Dir) (Report, error) {
+	var r Report
+	held, err := lock.Held(dir.WatcherLock())
+	if err != nil {
+		return r, err
+	}
+	r.Running = held
+	if err := state.ReadJSON(dir.WatcherStatus(), &r.Status); err != nil {
+		return r, err
+	}
+	if held {
+		r.PID, r.Version = label(dir)
+		since := r.Status.Since
+		r.Since = &since
+	}
+	q := &queue.Queue{Dir: dir}
+	r.Queue, err = q.Stat()
+	return r, err
+}
+
+// Label is the content of watcher.lock: the process id alone on the first
+// line, then the start time and the version.
+func Label(pid int, since time.Time, version string) string {
+	return fmt.Sprintf("%d\n%s\n%s\n", pid, record.At(since), version)
+}
+
+func label(dir state.Dir) (pid int, version string) {
+	b, err := os.ReadFile(dir.WatcherLock())
+	if err != nil {
+		return 0, ""
+	}
+	lines := strings.Split(string(b), "\n")
+	pid, err = strconv.Atoi(strings.TrimSpace(lines[0]))
+	if err != nil || pid <= 0 { // 0 would signal a whole group (field report A59)
+		return 0, ""
+	}
+	if len(lines) > 2 {
+		version = lines[2]
+	}
+	return pid, version
+}
+
+// stopEvery is how often Stop looks whether the watcher has ended.
+const stopEvery = 20 * time.Millisecond
+
+// Stop ends a running watcher and waits for its lock. stopped is false when
+// none ran.
+func Stop(ctx context.Context, dir state.Dir) (stopped bool, err error) {
+	held, err := lock.Held(dir.WatcherLock())
+	if err != nil || !held {
+		return false, err
+	}
+	pid, _ := label(dir)
+	if pid == 0 {
+		return false, fmt.Errorf("watcher.lock is held, but does not name its holder")
+	}
+	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return false, fmt.Errorf("stop watcher %d: %w", pid, err)
+	}
+	for {
+		if held, err := lock.Held(dir.WatcherLock()); err != nil || !held {
+			return err == nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return false, fmt.Errorf("watcher %d does not end: %w", pid, lock.ErrBusy)
+		case <-time.After(stopEvery):
+		}
+	}
+}

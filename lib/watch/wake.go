@@ -1,0 +1,92 @@
+package watch
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// wakeKind is what a change of a file asks for.
+type wakeKind int
+
+const (
+	wakeQueue wakeKind = iota // a record was appended
+	wakeLook                  // something to look at
+)
+
+// wakes tells of changed files. err is set when there is no file watch.
+type wakes struct {
+	c   chan wakeKind
+	err error
+	fs  *fsnotify.Watcher
+}
+
+// watchFiles watches the state directory for appends and Claude's folder of
+// live sessions for changes. Its goroutine ends with close.
+func (w *Watcher) watchFiles() *wakes {
+	k := &wakes{c: make(chan wakeKind, 2)}
+	if k.err = w.Dir.Ensure(); k.err != nil {
+		return k
+	}
+	spill, err := w.Dir.Sub("queue.spill")
+	if err != nil {
+		k.err = err
+		return k
+	}
+	if k.fs, k.err = fsnotify.NewWatcher(); k.err != nil {
+		return k
+	}
+	for _, dir := range []string{string(w.Dir), spill} {
+		if k.err = k.fs.Add(dir); k.err != nil {
+			k.close()
+			return k
+		}
+	}
+	if w.Claude != "" {
+		// Without it states come with herdr's events alone.
+		if err := k.fs.Add(w.Claude); err != nil && !os.IsNotExist(err) {
+			w.Log.Failure("watch Claude's sessions: %v", err)
+		}
+	}
+	go k.run(w.Dir.Queue(), w.Dir.Look(), spill, w.Claude)
+	return k
+}
+
+// run turns file events into wakes. A wake that is already waiting stands for
+// those that follow.
+func (k *wakes) run(queue, look, spill, claude string) {
+	for {
+		select {
+		case e, ok := <-k.fs.Events:
+			if !ok {
+				return
+			}
+			switch dir := filepath.Dir(e.Name); {
+			case e.Name == queue && e.Has(fsnotify.Write|fsnotify.Create), dir == spill && e.Has(fsnotify.Create|fsnotify.Rename):
+				k.send(wakeQueue)
+			case e.Name == look && e.Has(fsnotify.Write|fsnotify.Create), claude != "" && dir == claude:
+				k.send(wakeLook)
+			}
+		case _, ok := <-k.fs.Errors:
+			if !ok {
+				return
+			}
+			k.send(wakeQueue) // events were lost: look at everything
+			k.send(wakeLook)
+		}
+	}
+}
+
+func (k *wakes) send(kind wakeKind) {
+	select {
+	case k.c <- kind:
+	default: // two wait already; the fallback tick covers the rest
+	}
+}
+
+func (k *wakes) close() {
+	if k.fs != nil {
+		k.fs.Close()
+	}
+}
