@@ -37,22 +37,8 @@ func event() {
 	if err != nil {
 		program = "shwatch"
 	}
-	h := &hook.EventHook{Getenv: hookEnv, Now: time.Now, Watcher: program}
+	h := &hook.EventHook{Getenv: hook.Getenv(os.Getenv), Now: time.Now, Watcher: program}
 	h.Run(context.Background())
-}
-
-// hookEnv is the environment that a hook heeds: herdr starts hooks with its
-// server's environment, so settings come from the config file alone.
-func hookEnv(key string) string {
-	const prefix = "SESSIONHUB_"
-	switch key {
-	case "SESSIONHUB_STATE_DIR", "SESSIONHUB_CONFIG", "SESSIONHUB_REMOTE_START":
-		return os.Getenv(key)
-	}
-	if len(key) > len(prefix) && key[:len(prefix)] == prefix {
-		return ""
-	}
-	return os.Getenv(key)
 }
 
 func eventVerb() front.Verb {

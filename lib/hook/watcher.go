@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"sessionhub/lib/detach"
 	"sessionhub/lib/lock"
@@ -22,10 +23,42 @@ func EnsureWatcher(dir state.Dir, program string) error {
 		return err
 	}
 	_, err = detach.Start(detach.Command{
-		Program: program, Args: []string{"run"}, Env: os.Environ(),
+		Program: program, Args: []string{"run"}, Env: Environ(os.Environ()),
 		Dir: "/", Log: dir.WatcherLog(),
 	})
 	return err
+}
+
+// Getenv is the environment that a hook heeds. Its host gives it the
+// environment of its own start, not a shell's, so settings come from the
+// config file alone: of SESSIONHUB_* only those count that say where things
+// are, or what is forbidden.
+func Getenv(getenv func(string) string) func(string) string {
+	return func(key string) string {
+		if !heeded(key) {
+			return ""
+		}
+		return getenv(key)
+	}
+}
+
+// Environ is Getenv for the environment that a hook hands on.
+func Environ(env []string) []string {
+	var out []string
+	for _, kv := range env {
+		if key, _, _ := strings.Cut(kv, "="); heeded(key) {
+			out = append(out, kv)
+		}
+	}
+	return out
+}
+
+func heeded(key string) bool {
+	switch key {
+	case "SESSIONHUB_STATE_DIR", "SESSIONHUB_CONFIG", "SESSIONHUB_REMOTE_START":
+		return true
+	}
+	return !strings.HasPrefix(key, "SESSIONHUB_")
 }
 
 // Beside is the path of a tool that is installed beside the running one.

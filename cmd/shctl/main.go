@@ -1,0 +1,41 @@
+// Command shctl asks the hub, and carries out what the hub asks.
+package main
+
+import (
+	"sessionhub/cmd/internal/front"
+	"sessionhub/lib/hubclient"
+)
+
+func main() { front.Main(tool()) }
+
+func tool() front.Tool {
+	return front.Tool{
+		Name:  "shctl",
+		Short: "see all sessions on all machines",
+		Long: `shctl asks the hub: which sessions are there, which waits for me, what did it
+do? People get tables, programs JSON lines.`,
+		Verbs: []front.Verb{statusVerb(), showVerb(), inboxVerb(), archiveVerb(), readVerb()},
+		See:   []string{"shq(1)", "shwatch(1)", "shhub(1)"},
+	}
+}
+
+// asking are the settings of a question to the hub.
+func asking() []string { return []string{"server_url", "allow_http", "user_token_file"} }
+
+// hubExits are the exit statuses of a question to the hub.
+func hubExits(more ...front.Exit) []front.Exit {
+	return append([]front.Exit{
+		{Code: front.ExitUnavailable, When: "the hub is out of reach"},
+		{Code: front.ExitNotAllowed, When: "the hub refuses the token"},
+		{Code: front.ExitConfig, When: "the configuration is wrong or incomplete"},
+	}, more...)
+}
+
+// connect is a client with its owner's token.
+func connect(c *front.Call) (*hubclient.Client, error) {
+	token, err := c.Config.UserToken()
+	if err != nil {
+		return nil, err
+	}
+	return hubclient.New(c.Config, token)
+}
