@@ -2,8 +2,6 @@ package queue
 
 import (
 	"bufio"
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -115,45 +113,19 @@ func (q *Queue) ReadSegment(name string) ([]Entry, []Bad, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("read a segment: %w", err)
 	}
-	var entries []Entry
+	lines := splitLines(b)
+	parseLines(lines)
+	entries := make([]Entry, 0, len(lines))
 	var bad []Bad
-	for off := int64(0); off < int64(len(b)); {
-		line, torn := b[off:], true
-		if n := bytes.IndexByte(line, '\n'); n >= 0 {
-			line, torn = line[:n], false
+	for i := range lines {
+		switch l := &lines[i]; {
+		case l.reason != "":
+			bad = append(bad, Bad{Reason: l.reason, Line: l.bytes, Segment: name, Offset: l.offset})
+		case l.item.ID != "":
+			entries = append(entries, Entry{Segment: name, Line: l.bytes, Item: l.item})
 		}
-		if it, reason := parse(line, torn); reason != "" {
-			bad = append(bad, Bad{Reason: reason, Line: line, Segment: name, Offset: off})
-		} else if it.ID != "" {
-			entries = append(entries, Entry{Segment: name, Line: line, Item: it})
-		}
-		off += int64(len(line)) + 1
 	}
 	return entries, bad, nil
-}
-
-// parse reads one line. Blank lines are no records and nothing is wrong with
-// them.
-func parse(line []byte, torn bool) (record.Item, string) {
-	if len(bytes.TrimSpace(line)) == 0 {
-		return record.Item{}, ""
-	}
-	if len(line) > record.MaxItem {
-		return record.Item{}, fmt.Sprintf("the line has %d bytes, over the limit of %d", len(line), record.MaxItem)
-	}
-	var it record.Item
-	err := json.Unmarshal(line, &it)
-	if err == nil {
-		err = it.ValidateEnvelope()
-	} else if torn {
-		return record.Item{}, "the line is torn: it ends without a newline"
-	} else {
-		err = record.Explain(err)
-	}
-	if err != nil {
-		return record.Item{}, err.Error()
-	}
-	return it, ""
 }
 
 // Settle takes the settled records out of a segment: the whole file when
