@@ -48,15 +48,23 @@ func (a *agentState) label() string {
 // present reports whether the pane hosts an agent, be it only on its way.
 func (a *agentState) present() bool { return a.label() != "" || a.launch != nil }
 
+// shownAs is how a state looks: idle after work that nobody has looked at is
+// done.
+func (s *Server) shownAs(p *pane, raw string) string {
+	a := &p.agent
+	if raw == "idle" && (a.worked() && p.tab != s.state.focusedTab() || a.raw == "idle" && a.shown == "done") {
+		return "done"
+	}
+	return raw
+}
+
+func (a *agentState) worked() bool { return a.raw == "working" || a.raw == "blocked" }
+
 // setStatus changes an agent's state and tells everybody.
 func (s *Server) setStatus(p *pane, raw string) {
 	a := &p.agent
-	shown := raw
-	worked := a.raw == "working" || a.raw == "blocked"
-	if raw == "idle" && (worked && p.tab != s.state.focusedTab() || a.raw == "idle" && a.shown == "done") {
-		shown = "done"
-	}
-	if raw == "idle" && worked {
+	shown := s.shownAs(p, raw)
+	if raw == "idle" && a.worked() {
 		a.completion = s.state.stateSeq + 1
 	}
 	a.raw = raw
@@ -79,9 +87,7 @@ func (s *Server) looked(p *pane) {
 	if p.agent.shown != "done" {
 		return
 	}
-	p.agent.shown = "idle"
-	s.state.stateSeq++
-	p.agent.seq = s.state.stateSeq
+	p.agent.shown = "idle" // no change that state_change_seq counts
 	s.emitStatus(p, p.agent.label(), true)
 }
 

@@ -82,6 +82,7 @@ type Config struct {
 	Env     []string // of the server; HOME is put in. Default: the process's own without HERDR_* and XDG_*
 	Shell   string   // default: bash, else sh
 	BinPath string   // HERDR_BIN_PATH; default: the running executable
+	Dir     string   // working directory of the server; default: the process's own
 	Stdin   *os.File // of hooks; default: the process's own
 	Dialect Dialect  // default: Herdr082()
 	Timings Timings  // default: ShortTimings()
@@ -183,6 +184,9 @@ func (c *Config) complete() error {
 	c.Cols, c.Rows = orInt(c.Cols, 94), orInt(c.Rows, 39)
 	if c.Toasts == "" {
 		c.Toasts = "off"
+	}
+	if c.Dir == "" {
+		c.Dir, _ = os.Getwd()
 	}
 	if c.Stdin == nil {
 		c.Stdin = os.Stdin

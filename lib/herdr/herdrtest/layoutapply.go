@@ -29,7 +29,7 @@ func (s *Server) applyLayout(p applyParams) (obj, *apiError) {
 	if err != nil {
 		return nil, err
 	}
-	t := s.state.addTab(w, deref(p.TabLabel))
+	t := s.state.addTab(w, p.TabLabel)
 	root, err := s.buildNode(t, p.Root)
 	if err != nil {
 		for _, q := range t.panes {
@@ -88,7 +88,7 @@ func (s *Server) replaceTab(old, t *tab) {
 	if w.active == old {
 		w.active = t
 	}
-	if old.label != "" && t.label == "" {
+	if t.label == nil {
 		t.label = old.label
 	}
 	s.emit(event{kind: "tab.closed", ctx: hookContext{workspace: w.id, workspaceLabel: w.label, tab: old.id},

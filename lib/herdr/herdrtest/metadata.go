@@ -285,6 +285,9 @@ func (s *Server) reportWorkspaceMetadata(p workspaceMetadataParams) (obj, *apiEr
 	if err != nil {
 		return nil, err
 	}
+	if len(p.Tokens) == 0 {
+		return nil, fail("invalid_metadata_token", "missing token to set or clear")
+	}
 	check := metadataParams{Source: p.Source, Tokens: p.Tokens, TTLMS: p.TTLMS}
 	if err := check.check(); err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ func (s *Server) movePane(p moveParams) (obj, *apiError) {
 	s.attach(q, to, p.Destination)
 	result := obj{
 		"changed": true, "previous_pane_id": oldID, "previous_workspace_id": from.ws.id, "previous_tab_id": from.id,
-		"pane": s.paneInfo(q), "target_layout": s.state.layoutOf(to), "focused_pane_id": s.state.focusedPane().id,
+		"pane": s.paneInfo(q), "target_layout": s.state.layoutOf(to), "focused_pane_id": to.focused.id,
 	}
 	moved := obj{"previous_pane_id": oldID, "previous_workspace_id": from.ws.id, "previous_tab_id": from.id, "pane": s.paneInfo(q)}
 	if tabGone {
@@ -79,14 +79,14 @@ func (s *Server) destination(d moveDestination, q *pane) (to *tab, newWorkspace,
 				return nil, false, false, err
 			}
 		}
-		return s.state.addTab(w, deref(d.Label)), false, true, nil
+		return s.state.addTab(w, d.Label), false, true, nil
 	case "new_workspace":
 		label := deref(d.Label)
 		if d.Label == nil {
 			label = q.tab.ws.label
 		}
 		w := s.state.addWorkspace(label)
-		return s.state.addTab(w, deref(d.TabLabel)), true, true, nil
+		return s.state.addTab(w, d.TabLabel), true, true, nil
 	}
 	return nil, false, false, malformed("unknown variant `%s`, expected one of `tab`, `new_tab`, `new_workspace`", d.Type)
 }
@@ -112,4 +112,5 @@ func (s *Server) attach(q *pane, to *tab, d moveDestination) {
 	}
 	to.add(q)
 	to.root = to.root.split(target, q, direction, ratio)
+	to.arrange()
 }

@@ -158,6 +158,7 @@ func (s *Server) splitOff(target *pane, p splitParams, start func(*pane, *tab) e
 	}
 	t.add(q)
 	t.root = t.root.split(target, q, p.Direction, ratio)
+	t.arrange()
 	return q, nil
 }
 

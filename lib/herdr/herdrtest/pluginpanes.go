@@ -172,7 +172,7 @@ func (o *opening) tab() (obj, *apiError) {
 	if err := o.spawnable(); err != nil {
 		return nil, err
 	}
-	t := s.state.addTab(w, o.entry.Title)
+	t := s.state.addTab(w, &o.entry.Title)
 	q := s.state.newPane(w)
 	if err := o.start(q, t); err != nil {
 		s.state.removeTab(t)

@@ -103,9 +103,10 @@ func (s *Server) applyState(q *pane, p reportParams, state string) {
 // reported state already.
 func (s *Server) emitDetectedWith(q *pane, label, state string) {
 	a := &q.agent
-	changed := a.shown != state
+	shown := s.shownAs(q, state)
+	changed := a.shown != shown
 	if a.raw = state; changed {
-		a.shown = state
+		a.shown = shown
 		s.state.stateSeq++
 		a.seq = s.state.stateSeq
 	}

@@ -22,10 +22,11 @@ type savedWorkspace struct {
 }
 
 type savedTab struct {
-	id, label string
-	number    int
-	focused   string
-	panes     []savedPane
+	id      string
+	label   *string
+	number  int
+	focused string
+	panes   []savedPane
 }
 
 type savedPane struct {
@@ -91,6 +92,7 @@ func (s *Server) restorePane(t *tab, sp savedPane, focused string) {
 		t.root = leaf(p)
 	} else {
 		t.root = t.root.split(previous, p, "right", 0.5)
+		t.arrange()
 	}
 	if !s.cfg.NoResume && sp.session != nil && sp.session.Kind == "id" {
 		p.agent.resuming, p.agent.detected = true, sp.session.Agent

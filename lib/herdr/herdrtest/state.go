@@ -37,7 +37,7 @@ type workspace struct {
 type tab struct {
 	id      string
 	number  int
-	label   string // "" shows the position
+	label   *string // nil shows the position
 	ws      *workspace
 	panes   []*pane
 	focused *pane
@@ -158,7 +158,7 @@ func (st *state) addWorkspace(label string) *workspace {
 	return w
 }
 
-func (st *state) addTab(w *workspace, label string) *tab {
+func (st *state) addTab(w *workspace, label *string) *tab {
 	t := &tab{id: w.id + ":t" + idNumber(w.nextTab), number: w.nextTab, label: label, ws: w}
 	w.nextTab++
 	w.tabs = append(w.tabs, t)
@@ -182,6 +182,16 @@ func (t *tab) add(p *pane) {
 	if t.focused == nil {
 		t.focused = p
 	}
+}
+
+// arrange puts the panes into the order of the layout.
+func (t *tab) arrange() {
+	t.panes = t.panes[:0]
+	t.root.place(rect{}, "root", func(n *node, _ rect, _ string) {
+		if n.pane != nil {
+			t.panes = append(t.panes, n.pane)
+		}
+	})
 }
 
 // remove takes a pane out, with its tab and workspace if it was their last.
@@ -245,8 +255,8 @@ func (w *workspace) number(st *state) int {
 }
 
 func (t *tab) shownLabel() string {
-	if t.label != "" {
-		return t.label
+	if t.label != nil {
+		return *t.label
 	}
 	for i, x := range t.ws.tabs {
 		if x == t {

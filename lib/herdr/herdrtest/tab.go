@@ -18,7 +18,7 @@ func (s *Server) createTab(p createParams) (obj, *apiError) {
 		dir, _ := w.active.focused.cwds()
 		cwd = &dir
 	}
-	t := s.state.addTab(w, deref(p.Label))
+	t := s.state.addTab(w, p.Label)
 	root := s.state.newPane(w)
 	if err := s.startShell(root, t, s.startDir(cwd), p.Env); err != nil {
 		s.state.removeTab(t)
@@ -99,7 +99,7 @@ func (s *Server) renameTab(p renameTabParams) (obj, *apiError) {
 	if err != nil {
 		return nil, err
 	}
-	t.label = p.Label
+	t.label = &p.Label
 	s.state.touch()
 	s.emit(event{kind: "tab.renamed", ctx: s.contextOf(t.ws, t, t.focused),
 		data: obj{"tab_id": t.id, "workspace_id": t.ws.id, "label": p.Label}})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"unicode/utf8"
 )
 
 type obj = map[string]any
@@ -62,6 +63,9 @@ func parseRequest(line []byte) (wireRequest, *apiError) {
 		idErr = malformed("missing field `id`")
 	} else if json.Unmarshal(raw, &r.id) != nil || isNull(raw) {
 		r.id, idErr = "", malformed("invalid type: %s, expected a string", typeName(raw))
+	}
+	if strings.ContainsRune(r.id, utf8.RuneError) && !bytes.ContainsRune(line, utf8.RuneError) {
+		r.id, idErr = "", malformed("lone leading surrogate in hex escape")
 	}
 	if duplicateID(line) {
 		r.id, idErr = "", malformed("duplicate field `id`")

@@ -45,9 +45,7 @@ func (s *Server) startDir(cwd *string) string {
 			dir, _ = p.cwds()
 		}
 	} else if dir != "" && !filepath.IsAbs(dir) {
-		if here, err := os.Getwd(); err == nil {
-			dir = filepath.Join(here, dir)
-		}
+		dir = filepath.Join(s.cfg.Dir, dir)
 	}
 	if fi, err := os.Stat(dir); err != nil || !fi.IsDir() {
 		return s.cfg.Home
@@ -68,7 +66,7 @@ func (s *Server) createWorkspace(p createParams) (obj, *apiError) {
 	}
 	st := s.state
 	w := st.addWorkspace(label)
-	t := st.addTab(w, "")
+	t := st.addTab(w, nil)
 	root := st.newPane(w)
 	if err := s.startShell(root, t, dir, p.Env); err != nil {
 		st.removeWorkspace(w)
