@@ -35,7 +35,7 @@ func (s *Server) look(now time.Time) {
 	for _, w := range s.state.workspaces {
 		w.meta.expire(now)
 	}
-	if s.state.changed.After(s.saved.at) && now.Sub(s.state.changed) >= s.cfg.Timings.Save {
+	if s.state.changed.After(s.savedAt) && now.Sub(s.state.changed) >= s.cfg.Timings.Save {
 		s.save()
 	}
 }

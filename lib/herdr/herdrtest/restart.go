@@ -1,78 +1,90 @@
 package herdrtest
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"time"
 
 	"sessionhub/lib/herdr"
 )
 
-// savedState is what survives the end of a server: ids, labels, folders and
-// agents' sessions; no tokens, titles, names, reports.
+// savedState is what survives the end of a server, in session.json beside its
+// socket (in a form of this package's own): ids, labels, folders and agents'
+// sessions; no tokens, titles, names, reports.
 type savedState struct {
-	at         time.Time
-	workspaces []savedWorkspace
-	focused    string
+	Workspaces []savedWorkspace
+	Focused    string
 }
 
 type savedWorkspace struct {
-	id, label         string
-	nextTab, nextPane int
-	active            string
-	tabs              []savedTab
+	ID, Label         string
+	NextTab, NextPane int
+	Active            string
+	Tabs              []savedTab
 }
 
 type savedTab struct {
-	id      string
-	label   *string
-	number  int
-	focused string
-	panes   []savedPane
+	ID      string
+	Label   *string
+	Number  int
+	Focused string
+	Panes   []savedPane
 }
 
 type savedPane struct {
-	id, label, cwd string
-	session        *herdr.AgentSession
+	ID, Label, Cwd string
+	Session        *herdr.AgentSession
 }
 
+func (s *Server) sessionFile() string { return filepath.Join(filepath.Dir(s.socket), "session.json") }
+
 func (s *Server) save() {
-	saved := savedState{at: time.Now()}
+	var saved savedState
 	if s.state.focused != nil {
-		saved.focused = s.state.focused.id
+		saved.Focused = s.state.focused.id
 	}
 	for _, w := range s.state.workspaces {
-		sw := savedWorkspace{id: w.id, label: w.label, nextTab: w.nextTab, nextPane: w.nextPane, active: w.active.id}
+		sw := savedWorkspace{ID: w.id, Label: w.label, NextTab: w.nextTab, NextPane: w.nextPane, Active: w.active.id}
 		for _, t := range w.tabs {
-			st := savedTab{id: t.id, label: t.label, number: t.number, focused: t.focused.id}
+			st := savedTab{ID: t.id, Label: t.label, Number: t.number, Focused: t.focused.id}
 			for _, p := range t.panes {
 				cwd, _ := p.cwds()
-				st.panes = append(st.panes, savedPane{id: p.id, label: p.label, cwd: cwd, session: p.agent.session})
+				st.Panes = append(st.Panes, savedPane{ID: p.id, Label: p.label, Cwd: cwd, Session: p.agent.session})
 			}
-			sw.tabs = append(sw.tabs, st)
+			sw.Tabs = append(sw.Tabs, st)
 		}
-		saved.workspaces = append(saved.workspaces, sw)
+		saved.Workspaces = append(saved.Workspaces, sw)
 	}
-	s.saved = saved
+	s.savedAt = time.Now()
+	if b, err := json.MarshalIndent(saved, "", "  "); err == nil {
+		os.WriteFile(s.sessionFile(), b, 0o600)
+	}
 }
 
 // restore brings the saved panes back. The counter of workspaces restarts after
 // the highest that was saved, so the id of a closed one may come back.
 func (s *Server) restore() {
 	st := s.state
-	for _, sw := range s.saved.workspaces {
-		w := &workspace{id: sw.id, label: sw.label, nextTab: sw.nextTab, nextPane: sw.nextPane}
+	var kept savedState
+	if b, err := os.ReadFile(s.sessionFile()); err == nil {
+		json.Unmarshal(b, &kept)
+	}
+	for _, sw := range kept.Workspaces {
+		w := &workspace{id: sw.ID, label: sw.Label, nextTab: sw.NextTab, nextPane: sw.NextPane}
 		st.workspaces = append(st.workspaces, w)
-		st.nextID = max(st.nextID, numberOf(sw.id[1:])+1)
-		for _, saved := range sw.tabs {
-			t := &tab{id: saved.id, number: saved.number, label: saved.label, ws: w}
+		st.nextID = max(st.nextID, numberOf(sw.ID[1:])+1)
+		for _, saved := range sw.Tabs {
+			t := &tab{id: saved.ID, number: saved.Number, label: saved.Label, ws: w}
 			w.tabs = append(w.tabs, t)
-			if t.id == sw.active || w.active == nil {
+			if t.id == sw.Active || w.active == nil {
 				w.active = t
 			}
-			for _, sp := range saved.panes {
-				s.restorePane(t, sp, saved.focused)
+			for _, sp := range saved.Panes {
+				s.restorePane(t, sp, saved.Focused)
 			}
 		}
-		if w.id == s.saved.focused || st.focused == nil {
+		if w.id == kept.Focused || st.focused == nil {
 			st.focused = w
 		}
 	}
@@ -81,11 +93,11 @@ func (s *Server) restore() {
 }
 
 func (s *Server) restorePane(t *tab, sp savedPane, focused string) {
-	p := &pane{id: sp.id, terminalID: s.state.terminalID(), label: sp.label, cwd: sp.cwd}
-	p.agent = agentState{session: sp.session, raw: "unknown", shown: "unknown"}
+	p := &pane{id: sp.ID, terminalID: s.state.terminalID(), label: sp.Label, cwd: sp.Cwd}
+	p.agent = agentState{session: sp.Session, raw: "unknown", shown: "unknown"}
 	previous := t.focused
 	t.add(p)
-	if sp.id == focused {
+	if sp.ID == focused {
 		t.focused = p
 	}
 	if t.root == nil {
@@ -94,12 +106,12 @@ func (s *Server) restorePane(t *tab, sp savedPane, focused string) {
 		t.root = t.root.split(previous, p, "right", 0.5)
 		t.arrange()
 	}
-	if !s.cfg.NoResume && sp.session != nil && sp.session.Kind == "id" {
-		p.agent.resuming, p.agent.detected = true, sp.session.Agent
+	if !s.cfg.NoResume && sp.Session != nil && sp.Session.Kind == "id" {
+		p.agent.resuming, p.agent.detected = true, sp.Session.Agent
 		p.agent.raw, p.agent.shown = "idle", "idle"
 		return
 	}
-	dir := sp.cwd
+	dir := sp.Cwd
 	s.startShell(p, t, s.startDir(&dir), nil)
 }
 

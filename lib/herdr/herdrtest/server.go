@@ -23,7 +23,7 @@ type Server struct {
 	// pane's processes are dead, as in herdr.
 	mu       sync.Mutex
 	state    *state
-	saved    savedState
+	savedAt  time.Time
 	ring     ring
 	plugins  pluginHost
 	notices  notices
