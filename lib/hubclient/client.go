@@ -147,7 +147,7 @@ func problem(op string, res *http.Response, body []byte) error {
 	e := &Error{Op: op, Status: res.StatusCode}
 	var p record.Problem
 	if strings.HasPrefix(res.Header.Get("Content-Type"), record.ProblemType) && json.Unmarshal(body, &p) == nil {
-		e.Detail = p.Title
+		e.Type, e.Detail = p.Type, p.Title
 		if p.Detail != "" {
 			e.Detail = p.Detail
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"sessionhub/lib/record"
 	"sessionhub/lib/text"
 )
 
@@ -15,6 +16,7 @@ var errNotModified = errors.New("not modified")
 type Error struct {
 	Op     string
 	Status int
+	Type   string // of the problem document
 	Detail string
 	Err    error
 }
@@ -69,6 +71,10 @@ func Classify(err error) Class {
 		return Retry
 	case e.Retryable():
 		return Retry
+	case e.Type == record.ProblemKeyReused:
+		// An answer was lost, and what is known of the session has changed
+		// since: the record itself is at the hub.
+		return Delivered
 	case e.Status == http.StatusUnauthorized, e.Status == http.StatusForbidden:
 		return Denied
 	case e.Status == http.StatusNotFound:

@@ -99,6 +99,7 @@ type EventPost struct {
 // session runs when that is known.
 type UpsertPut struct {
 	Upsert
+	At     Time   `json:"at,omitzero"` // of the record, by the machine's clock
 	Source Source `json:"source,omitempty"`
 	Herdr  *Place `json:"herdr,omitempty"`
 }
@@ -138,6 +139,7 @@ type Machine struct {
 	HerdrVersion string `json:"herdr_version,omitempty"`
 	ToolsVersion string `json:"tools_version,omitempty"`
 	Live         int    `json:"live"`
+	Recorded     int64  `json:"recorded"` // records accepted from its queue
 }
 
 // The kinds of inbox entries.
@@ -180,6 +182,10 @@ type Problem struct {
 	Detail string `json:"detail,omitempty"`
 	Limit  int64  `json:"limit,omitempty"`
 }
+
+// ProblemKeyReused is the type of the problem that answers an idempotency key
+// that came with another body before: what it stands for is recorded.
+const ProblemKeyReused = "urn:sessionhub:problem:key-reused"
 
 // ProblemType is the media type of a Problem.
 const ProblemType = "application/problem+json"

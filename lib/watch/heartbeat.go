@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"sessionhub/lib/hubclient"
-	"sessionhub/lib/queue"
 	"sessionhub/lib/record"
 )
 
@@ -99,9 +98,12 @@ func (w *Watcher) snapshot(herdrSession, version string, live []record.LiveSessi
 	return s
 }
 
+// noKey is for what is no record of the queue and may be repeated.
+const noKey = ""
+
 // put sends a snapshot and notes what the hub knows now.
 func (w *Watcher) put(ctx context.Context, hub Hub, socket string, s record.Snapshot) {
-	err := hub.PutSnapshot(ctx, queue.NewStamp(w.Now()).ID, s)
+	err := hub.PutSnapshot(ctx, noKey, s)
 	st := ServerStatus{HerdrSession: s.HerdrSession, HerdrVersion: s.HerdrVersion, Sessions: len(s.Sessions)}
 	st.LastGood = w.status.Servers[socket].LastGood
 	if err != nil {

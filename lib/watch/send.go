@@ -20,7 +20,7 @@ func (w *Watcher) send(ctx context.Context, hub Hub, it record.Item, r resolutio
 		return err
 	}
 	up := w.upsert(record.Upsert{Agent: claude}, r)
-	if err := hub.PutSession(ctx, it.ID+".u", r.session, up); err != nil {
+	if err := hub.PutSession(ctx, noKey, r.session, up); err != nil {
 		return err
 	}
 	return w.deliverOne(ctx, hub, it, r)
@@ -34,7 +34,7 @@ func (w *Watcher) deliverOne(ctx context.Context, hub Hub, it record.Item, r res
 			return bodyError(it, err)
 		}
 		up := w.upsert(body, r)
-		up.Source = it.Source
+		up.Source, up.At = it.Source, it.At
 		return hub.PutSession(ctx, it.ID, r.session, up)
 	case record.KindReport:
 		body, err := record.BodyAs[record.Report](it)

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+
+	"sessionhub/cmd/internal/front"
+	"sessionhub/lib/hub/store"
+)
+
+func backupVerb() front.Verb {
+	var db string
+	return front.Verb{
+		Name: "backup", Args: "[flags] FILE", Short: "write a consistent copy while the hub runs",
+		Long:  "Writes a copy of the database to FILE (0600), whole or not at all. To restore it, stop the hub and put the copy in the database's place.",
+		Flags: func(fs *flag.FlagSet) { dbFlag(fs, &db) },
+		Run: func(ctx context.Context, c *front.Call) error {
+			if len(c.Args) != 1 {
+				return front.Usage("one FILE is wanted")
+			}
+			s, err := openStore(ctx, c, db, true)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			if err := s.Backup(ctx, c.Args[0]); err != nil {
+				return err
+			}
+			return front.PrintJSON(c.Stdout, map[string]string{"backup": c.Args[0]})
+		},
+		Examples: []front.Example{{Line: "shhub backup hub-$(date +%F).db", For: "from cron"}},
+		Exits:    dbExits(),
+	}
+}
+
+func checkVerb() front.Verb {
+	var db string
+	return front.Verb{
+		Name: "check", Args: "[flags]", Short: "tell whether the database is sound",
+		Long:  "Checks the file's integrity, its references and what must hold of sessions, and counts what was recorded.",
+		Flags: func(fs *flag.FlagSet) { dbFlag(fs, &db) },
+		Run: func(ctx context.Context, c *front.Call) error {
+			s, err := openStore(ctx, c, db, true)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			return check(ctx, c, s)
+		},
+		Exits: append(dbExits(), front.Exit{Code: front.ExitFailed, When: "it is not; what is wrong is printed"}),
+	}
+}
+
+func check(ctx context.Context, c *front.Call, s *store.Store) error {
+	wrong, err := s.Check(ctx)
+	if err != nil {
+		return err
+	}
+	books, err := s.Books(ctx)
+	if err != nil {
+		return err
+	}
+	if wrong == nil {
+		wrong = []string{}
+	}
+	err = front.PrintJSON(c.Stdout, struct {
+		Sound   bool     `json:"sound"`
+		Wrong   []string `json:"wrong"`
+		Schema  int      `json:"schema"`
+		Events  int      `json:"events"`
+		Reports int      `json:"reports"`
+	}{len(wrong) == 0, wrong, store.SchemaVersion(), len(books.Events), len(books.Reports)})
+	if err == nil && len(wrong) > 0 {
+		err = fmt.Errorf("%d things are wrong: stop the hub, keep this file, and restore the last backup", len(wrong))
+	}
+	return err
+}

@@ -1,0 +1,116 @@
+// Package hub is the server that knows all sessions of all machines: an HTTP
+// API (docs/openapi.yaml) over a store.
+package hub
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"sessionhub/lib/hub/store"
+)
+
+const (
+	// MaxBody bounds a request's body in bytes (contract §6).
+	MaxBody = 1 << 20
+	// MaxInstructions bounds the standing rules, which go into every prompt.
+	MaxInstructions = 64 << 10
+)
+
+// Hub answers the API's requests. Make it with New.
+type Hub struct {
+	store   *store.Store
+	now     func() time.Time
+	mux     *http.ServeMux
+	allow   map[string][]string // methods by path pattern
+	changes *changes
+	metrics *metrics
+}
+
+// New makes a hub over an open store. now is the hub's clock.
+func New(s *store.Store, now func() time.Time) *Hub {
+	h := &Hub{store: s, now: now, mux: http.NewServeMux(), allow: make(map[string][]string), changes: newChanges()}
+	h.metrics = newMetrics(s, now)
+	h.routes()
+	return h
+}
+
+// Registry holds the hub's metrics.
+func (h *Hub) Registry() *prometheus.Registry { return h.metrics.registry }
+
+// CloseStreams ends the streams of changes, so that a shutdown does not wait
+// for people who watch.
+func (h *Hub) CloseStreams() { h.changes.close() }
+
+// Who may call a route.
+type who int
+
+const (
+	anybody who = iota
+	machine
+	read   // a user, to read
+	ask    // a user, to change
+	either // a machine or a user who may read
+)
+
+func (h *Hub) routes() {
+	h.handle("GET /healthz", anybody, h.healthz)
+	h.handle("GET /metrics", anybody, h.metrics.serve)
+	h.handle("PUT /v1/machines/self/herdr-sessions", machine, h.putSnapshot)
+	h.handle("PUT /v1/sessions/{id}", machine, h.putSession)
+	h.handle("POST /v1/sessions/{id}/events", machine, h.postEvent)
+	h.handle("POST /v1/sessions/{id}/reports", machine, h.postReport)
+	h.handle("PUT /v1/sessions/{id}/title", machine, h.putTitle)
+	h.handle("PUT /v1/sessions/{id}/digest", machine, h.putDigest)
+	h.handle("GET /v1/instructions", either, h.getInstructions)
+	h.handle("GET /v1/inbox", either, h.getInbox)
+	h.handle("GET /v1/sessions", either, h.getSessions)
+	h.handle("GET /v1/sessions/{id}", either, h.getSession)
+	h.handle("GET /v1/machines", read, h.getMachines)
+	h.handle("GET /v1/events", read, h.getEvents)
+	h.handle("PUT /v1/sessions/{id}/retired", ask, h.putRetired)
+	h.handle("PUT /v1/instructions", ask, h.putInstructions)
+	h.handle("POST /v1/inbox/{id}/read", ask, h.postRead)
+}
+
+// ServeHTTP answers a request.
+func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	rec := &recorder{ResponseWriter: w}
+	_, pattern := h.mux.Handler(r)
+	defer func() { h.metrics.count(r.Method, pattern, rec.status) }()
+	if odd(r.URL.Path) {
+		fail(rec, notFound("no such route"))
+		return
+	}
+	if pattern == "" {
+		h.noRoute(rec, r)
+		return
+	}
+	h.mux.ServeHTTP(rec, r)
+}
+
+// Retain forgets what is older than keep, once a night, until the context
+// ends. Zero keeps everything but idempotency keys.
+func (h *Hub) Retain(ctx context.Context, keep time.Duration, failed func(error)) {
+	tick := time.NewTicker(24 * time.Hour)
+	defer tick.Stop()
+	for {
+		now := h.now()
+		var err error
+		if keep > 0 {
+			_, err = h.store.Prune(ctx, now.Add(-keep), now)
+		} else {
+			err = h.store.PruneKeys(ctx, now)
+		}
+		if err != nil && ctx.Err() == nil {
+			failed(err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}

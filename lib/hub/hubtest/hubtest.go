@@ -1,0 +1,168 @@
+// Package hubtest runs the real hub for tests of others: in the process, on
+// SQLite in a temporary folder, at an address that a restart keeps, with
+// faults to inject in front of it.
+package hubtest
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"sessionhub/lib/hub"
+	"sessionhub/lib/hub/store"
+)
+
+// Fault is what goes wrong with requests.
+type Fault int
+
+const (
+	// None: all is well.
+	None Fault = iota
+	// Unavailable: every request is answered 503.
+	Unavailable
+	// Hang: requests are not answered until the fault changes.
+	Hang
+	// DropAnswer: requests are carried out, and the connection is cut before
+	// the answer.
+	DropAnswer
+	// Unauthorized: every request is answered 401.
+	Unauthorized
+)
+
+// Hub is a running hub.
+type Hub struct {
+	Path         string // of the database
+	URL          string
+	MachineToken string // of the machine "tower"
+	UserToken    string
+
+	t     testing.TB
+	addr  string
+	now   func() time.Time
+	store *store.Store
+	srv   *http.Server
+
+	mu      sync.Mutex
+	fault   Fault
+	release chan struct{}
+	Served  int // requests that reached the hub itself
+}
+
+// Start starts a hub, and ends it with the test.
+func Start(t testing.TB) *Hub { return StartAt(t, time.Now) }
+
+// StartAt is Start with a clock.
+func StartAt(t testing.TB, now func() time.Time) *Hub {
+	t.Helper()
+	h := &Hub{t: t, Path: filepath.Join(t.TempDir(), "hub.db"), addr: "127.0.0.1:0", now: now, release: make(chan struct{})}
+	h.Up()
+	t.Cleanup(h.Down)
+	h.MachineToken = h.AddToken(store.Token{Kind: store.KindMachine, Name: "tower"})
+	h.UserToken = h.AddToken(store.Token{Kind: store.KindUser, Name: "owner", Scopes: []string{"read", "ask"}})
+	return h
+}
+
+// AddToken makes a token and returns its secret.
+func (h *Hub) AddToken(tok store.Token) string {
+	h.t.Helper()
+	secret, err := h.store.AddToken(context.Background(), tok, h.now())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return secret
+}
+
+// Up starts the hub, or starts it again at the same address.
+func (h *Hub) Up() {
+	h.t.Helper()
+	var err error
+	if h.store, err = store.Open(context.Background(), h.Path); err != nil {
+		h.t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", h.addr)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.addr = l.Addr().String()
+	h.URL = "http://" + h.addr
+	served := hub.New(h.store, h.now)
+	h.srv = &http.Server{Handler: h.faulty(served)}
+	h.srv.RegisterOnShutdown(served.CloseStreams)
+	go h.srv.Serve(l) // ends with Down
+}
+
+// Down ends the hub at once, as a crash does. It is safe to call twice.
+func (h *Hub) Down() {
+	if h.srv == nil {
+		return
+	}
+	h.SetFault(None)
+	h.srv.Close()
+	if err := h.store.Close(); err != nil {
+		h.t.Error(err)
+	}
+	h.srv = nil
+}
+
+// Store is the hub's store, to look into.
+func (h *Hub) Store() *store.Store { return h.store }
+
+// SetFault makes requests go wrong from now on, and lets go of those that
+// hang.
+func (h *Hub) SetFault(f Fault) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.fault = f
+	close(h.release)
+	h.release = make(chan struct{})
+}
+
+func (h *Hub) faulty(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.mu.Lock()
+		fault, release := h.fault, h.release
+		h.mu.Unlock()
+		switch fault {
+		case Unavailable:
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		case Unauthorized:
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		case Hang:
+			select {
+			case <-release:
+			case <-r.Context().Done():
+			}
+			panic(http.ErrAbortHandler)
+		case DropAnswer:
+			next.ServeHTTP(discard{http.Header{}}, r)
+			panic(http.ErrAbortHandler)
+		}
+		h.mu.Lock()
+		h.Served++
+		h.mu.Unlock()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// discard is a client that never hears.
+type discard struct{ header http.Header }
+
+func (d discard) Header() http.Header         { return d.header }
+func (d discard) Write(b []byte) (int, error) { return len(b), nil }
+func (d discard) WriteHeader(int)             {}
+
+// Books is what the hub recorded.
+func (h *Hub) Books() store.Books {
+	h.t.Helper()
+	b, err := h.store.Books(context.Background())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return b
+}
