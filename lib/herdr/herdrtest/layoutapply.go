@@ -91,7 +91,7 @@ func (s *Server) replaceTab(old, t *tab) {
 	if t.label == nil {
 		t.label = old.label
 	}
-	s.emit(event{kind: "tab.closed", ctx: hookContext{workspace: w.id, workspaceLabel: w.label, tab: old.id},
+	s.emit(event{kind: "tab.closed", ctx: hookContext{workspace: w.id, tab: old.id},
 		data: obj{"tab_id": old.id, "workspace_id": w.id}})
 }
 

@@ -44,7 +44,7 @@ func (s *Server) movePane(p moveParams) (obj, *apiError) {
 	moved := obj{"previous_pane_id": oldID, "previous_workspace_id": from.ws.id, "previous_tab_id": from.id, "pane": s.paneInfo(q)}
 	if tabGone {
 		result["closed_tab_id"], moved["closed_tab_id"] = from.id, from.id
-		s.emit(event{kind: "tab.closed", ctx: hookContext{workspace: from.ws.id, workspaceLabel: from.ws.label, tab: from.id},
+		s.emit(event{kind: "tab.closed", ctx: hookContext{workspace: from.ws.id, tab: from.id},
 			data: obj{"tab_id": from.id, "workspace_id": from.ws.id}})
 	} else {
 		result["source_layout"] = s.state.layoutOf(from)

@@ -95,3 +95,11 @@ func processCwd(pid int) string {
 	dir, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
 	return dir
 }
+
+func everyProcess() []int {
+	var pids []int
+	for _, st := range allStats() {
+		pids = append(pids, st.pid)
+	}
+	return pids
+}

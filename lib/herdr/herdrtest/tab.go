@@ -115,7 +115,7 @@ func (s *Server) closeTab(p tabParams) (obj, *apiError) {
 	info, hadFocus := s.workspaceInfo(w), s.state.focusedTab() == t
 	s.endPanes(t)
 	gone := s.state.removeTab(t)
-	s.emit(event{kind: "tab.closed", ctx: hookContext{workspace: w.id, workspaceLabel: w.label, tab: t.id},
+	s.emit(event{kind: "tab.closed", ctx: hookContext{workspace: w.id, tab: t.id},
 		data: obj{"tab_id": t.id, "workspace_id": w.id}})
 	if gone {
 		s.emitWorkspaceClosed(w, info)
