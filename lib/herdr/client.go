@@ -208,7 +208,7 @@ type lineReader struct {
 // (finding 1).
 func (r *lineReader) next() ([]byte, error) {
 	for {
-		if i := bytes.IndexByte(r.buf[r.seen:], '\n'); i >= 0 {
+		if i := bytes.IndexByte(r.buf[r.seen:], '\n'); i >= 0 && r.seen+i <= r.max {
 			line := r.buf[:r.seen+i]
 			r.buf, r.seen = r.buf[r.seen+i+1:], 0
 			return line, nil

@@ -242,9 +242,11 @@ func TestLineReader(t *testing.T) {
 	if got, err := r.next(); err != io.EOF || got != nil {
 		t.Errorf("%q, %v, want the end", got, err)
 	}
-	r = &lineReader{from: &slowly{[]byte(long), 100}, max: 1000}
-	if _, err := r.next(); err != errTooLong {
-		t.Errorf("error %v, want too long", err)
+	for _, tooLong := range []string{long, strings.Repeat("y", 1001) + "\n"} {
+		r = &lineReader{from: &slowly{[]byte(tooLong), len(tooLong)}, max: 1000}
+		if got, err := r.next(); err != errTooLong {
+			t.Errorf("%d bytes, error %v, want too long", len(got), err)
+		}
 	}
 }
 

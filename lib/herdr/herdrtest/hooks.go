@@ -72,6 +72,7 @@ type pluginHost struct {
 	queue   chan *run // started one after the other, in order
 	runs    int       // of the server
 	outputs map[*os.File]bool
+	started map[*exec.Cmd]bool
 }
 
 type logEntry struct {
@@ -95,6 +96,9 @@ func (h *pluginHost) reset() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.logs, h.running, h.outputs = nil, 0, map[*os.File]bool{}
+	if h.started == nil {
+		h.started = map[*exec.Cmd]bool{}
+	}
 	h.runs++
 	h.queue = make(chan *run, 4096)
 	queue, done := h.queue, h.server.run.Done()
@@ -181,8 +185,10 @@ func (h *pluginHost) start(r *run) {
 		h.finish(r.entry, func(e *logEntry) { e.status, e.err = "failed", err.Error() })
 		return
 	}
+	h.track(cmd, true)
 	go func() {
 		werr := cmd.Wait()
+		h.track(cmd, false)
 		stdout, stderr := <-outputs[0], <-outputs[1]
 		h.finish(r.entry, func(e *logEntry) {
 			e.stdout, e.stderr, e.status = stdout, stderr, "succeeded"
@@ -205,6 +211,9 @@ func (h *pluginHost) spawn(r *run) (*exec.Cmd, [2]chan string, error) {
 		return nil, outputs, err
 	}
 	cmd := exec.Command(path, r.entry.command[1:]...)
+	if name := r.entry.command[0]; !strings.Contains(name, "/") {
+		cmd.Args[0] = name
+	}
 	cmd.Env, cmd.Dir, cmd.Stdin = r.env, r.dir, h.server.cfg.Stdin
 	var ends []*os.File
 	for i := range outputs {
@@ -242,6 +251,24 @@ func (h *pluginHost) collect(f *os.File, into chan<- string) {
 		text += fmt.Sprintf("\n[herdr truncated plugin output after %d bytes]", maxOutput)
 	}
 	into <- text
+}
+
+func (h *pluginHost) track(cmd *exec.Cmd, runs bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if delete(h.started, cmd); runs {
+		h.started[cmd] = true
+	}
+}
+
+// killAll ends the commands that still run, so that a test leaves nothing
+// behind; what they detached lives on.
+func (h *pluginHost) killAll() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for cmd := range h.started {
+		cmd.Process.Kill()
+	}
 }
 
 // dropOutputs is what the end of a server does to the commands it leaves

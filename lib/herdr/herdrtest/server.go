@@ -175,9 +175,11 @@ func (s *Server) Restart(how End) error {
 	return s.Up()
 }
 
-// Close ends the server for good, and every process it started in panes.
+// Close ends the server for good, and every process it started in panes and as
+// hooks: a herdr would leave running hooks alone.
 func (s *Server) Close() {
 	s.Down(Stopped)
+	s.plugins.killAll()
 	for _, t := range s.terms {
 		select {
 		case <-t.done:
