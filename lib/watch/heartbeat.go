@@ -142,20 +142,38 @@ func (w *Watcher) beatOutside(ctx context.Context, hub Hub) {
 	}
 }
 
-// outsiders are the live sessions that no inventory of a herdr server shows.
+// outsiders are the live sessions that no herdr server accounts for.
 func (w *Watcher) outsiders(ctx context.Context) ([]record.LiveSession, error) {
-	all, err := w.Looker.Outside(ctx)
+	list, err := w.Looker.Outside(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(all, func(l record.LiveSession) bool {
+	return slices.DeleteFunc(list, func(l record.LiveSession) bool {
 		for _, s := range w.servers {
-			if s.good && s.goneAt.IsZero() && slices.ContainsFunc(s.look.Live, func(o record.LiveSession) bool { return o.Session == l.Session }) {
+			if w.accounts(s, l.Session) {
 				return true
 			}
 		}
 		return false
 	}), nil
+}
+
+// accounts reports whether a server accounts for a session: its present
+// inventory shows it, or a pane that ran it waits to be identified, as after a
+// restart of herdr, which an old Claude can outlive by a second (finding 42 of
+// the Claude captures). A server that stopped answering accounts for its
+// sessions until it is buried.
+func (w *Watcher) accounts(s *server, session string) bool {
+	if !s.good || w.Now().Sub(s.lookAt) > w.Timing.Bury {
+		return false
+	}
+	if slices.ContainsFunc(s.look.Live, func(o record.LiveSession) bool { return o.Session == session }) {
+		return true
+	}
+	return slices.ContainsFunc(s.look.Unidentified, func(u record.UnidentifiedPane) bool {
+		known, ok := w.memory.find(s.socket, u.PaneID)
+		return ok && known.Session == session
+	})
 }
 
 // bury ends the sessions of a server that has been gone for a while: without

@@ -9,8 +9,8 @@ import (
 	"sessionhub/lib/record"
 )
 
-// claude is the agent of every session that this project knows.
-const claude = "claude"
+// claudeAgent is the agent of every session that this project knows.
+const claudeAgent = "claude"
 
 // send delivers one record. When the hub does not know the session, it is
 // told what is known of it, and the record is sent once more.
@@ -19,7 +19,7 @@ func (w *Watcher) send(ctx context.Context, hub Hub, it record.Item, r resolutio
 	if hubclient.Classify(err) != hubclient.Missing {
 		return err
 	}
-	up := w.upsert(record.Upsert{Agent: claude}, r)
+	up := w.upsert(record.Upsert{Agent: claudeAgent}, r)
 	if err := hub.PutSession(ctx, noKey, r.session, up); err != nil {
 		return err
 	}

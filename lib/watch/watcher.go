@@ -121,7 +121,8 @@ type server struct {
 	socket   string
 	identity herdr.Identity
 	look     Look
-	good     bool      // look holds something
+	good     bool // look holds something
+	lookAt   time.Time
 	passed   bool      // look was taken in this pass
 	pause    time.Time // no look before
 	goneAt   time.Time // since when nobody listens; zero while somebody does
@@ -169,7 +170,7 @@ func (w *Watcher) take(ctx context.Context, s *server) error {
 		return err
 	}
 	s.goneAt, s.buried, s.pause = time.Time{}, false, time.Time{}
-	s.look, s.good, s.passed = look, true, true
+	s.look, s.good, s.passed, s.lookAt = look, true, true, w.Now()
 	if id, err := herdr.SocketIdentity(s.socket); err == nil {
 		s.identity = id
 	}

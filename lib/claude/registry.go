@@ -1,0 +1,160 @@
+// Package claude reads what Claude Code keeps in its home: the registry of
+// live sessions and the transcripts. It writes nothing there.
+package claude
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Kinds and entry points of processes in the registry.
+const (
+	KindInteractive = "interactive"
+	KindBackground  = "bg"
+	// EntryCLI is a person's session; `claude -p` has another, though its kind
+	// is interactive as well (finding 3 of the captures in herdr).
+	EntryCLI = "cli"
+)
+
+// Statuses of a process in the registry.
+const (
+	StatusIdle    = "idle"
+	StatusBusy    = "busy"
+	StatusWaiting = "waiting"
+	StatusShell   = "shell" // at its prompt while a background shell runs
+
+	WaitingDialog = "dialog open"
+)
+
+// Process is an entry of the registry, sessions/<pid>.json.
+type Process struct {
+	PID        int    `json:"pid"`
+	SessionID  string `json:"sessionId"`
+	Cwd        string `json:"cwd"`
+	ProcStart  string `json:"procStart"`
+	PIDDomain  string `json:"pidDomain"`
+	Version    string `json:"version"`
+	Kind       string `json:"kind"`
+	Entrypoint string `json:"entrypoint"`
+	Status     string `json:"status"`
+	WaitingFor string `json:"waitingFor"`
+	Name       string `json:"name"`
+	NameSource string `json:"nameSource"`
+}
+
+// Interactive reports whether a person sits at the process, as far as it says:
+// it is no `claude -p` and no background worker.
+func (p Process) Interactive() bool {
+	return (p.Kind == "" || p.Kind == KindInteractive) && (p.Entrypoint == "" || p.Entrypoint == EntryCLI)
+}
+
+// Home is Claude Code's folder, ~/.claude.
+type Home string
+
+// Sessions is the folder of the registry.
+func (h Home) Sessions() string { return filepath.Join(string(h), "sessions") }
+
+// ErrNoRegistry says that there is no registry: this Claude Code is older than
+// it, or never ran.
+var ErrNoRegistry = errors.New("Claude Code has no registry of live sessions")
+
+// maxEntry bounds a registry file in bytes; real ones have under 2 KiB.
+const maxEntry = 256 << 10
+
+// Live reads the registry and keeps the processes that are alive: the process
+// exists, is no zombie, began when the entry says, and belongs to this machine
+// and process namespace. A killed Claude leaves its entry behind, and its
+// process id may be another program's by now (field reports A13 and A35).
+// Files that are no entries, or half written, are passed over.
+func (h Home) Live(t Table) ([]Process, error) {
+	files, err := os.ReadDir(h.Sessions())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNoRegistry
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read Claude's registry: %w", err)
+	}
+	var list []Process
+	for _, f := range files {
+		stem, ok := strings.CutSuffix(f.Name(), ".json")
+		if !ok {
+			continue
+		}
+		pid, err := strconv.Atoi(stem)
+		if err != nil || pid <= 0 { // pid 0 is nobody (field report A59)
+			continue
+		}
+		p, err := readEntry(filepath.Join(h.Sessions(), f.Name()))
+		if err == nil && p.PID == pid && p.SessionID != "" && alive(p, t) {
+			list = append(list, p)
+		}
+	}
+	return list, nil
+}
+
+func readEntry(path string) (Process, error) {
+	var p Process
+	f, err := os.Open(path)
+	if err != nil {
+		return p, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxEntry))
+	if err != nil {
+		return p, err
+	}
+	return p, json.Unmarshal(b, &p)
+}
+
+func alive(p Process, t Table) bool {
+	if !t.SameDomain(p.PIDDomain) {
+		return false
+	}
+	o, ok := t.Find(p.PID)
+	return ok && !o.Zombie && t.SameStart(o, p.ProcStart)
+}
+
+// OSProcess is a process as the operating system shows it.
+type OSProcess struct {
+	PID     int
+	Parent  int
+	Start   string // comparable with an entry's procStart
+	Zombie  bool
+	Stopped bool // suspended, as by Ctrl-Z
+}
+
+// Table looks processes up. It is meant for one look: what it has read it may
+// keep.
+type Table interface {
+	Find(pid int) (OSProcess, bool)
+	// SameStart reports whether a process began when an entry says.
+	SameStart(p OSProcess, procStart string) bool
+	// SameDomain reports whether an entry is of this machine and process
+	// namespace. An entry that does not say counts.
+	SameDomain(pidDomain string) bool
+}
+
+// maxDepth bounds a walk up the process tree.
+const maxDepth = 64
+
+// Below reports whether a process is, or descends from, another.
+func Below(t Table, pid, ancestor int) bool {
+	for range maxDepth {
+		if pid == ancestor {
+			return true
+		}
+		p, ok := t.Find(pid)
+		if !ok || p.Parent <= 1 {
+			return false
+		}
+		pid = p.Parent
+	}
+	return false
+}

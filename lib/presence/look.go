@@ -1,0 +1,122 @@
+package presence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"sessionhub/lib/claude"
+	"sessionhub/lib/herdr"
+)
+
+const (
+	// askAtOnce bounds the calls of process_info under way. herdr answers each
+	// on a connection of its own.
+	askAtOnce = 8
+	// askWait bounds one of them; one call in a hundred takes 0.1 s (finding 2
+	// of the protocol captures).
+	askWait = 2 * time.Second
+	// maxPanes bounds the panes that are searched for a process that no agent
+	// pane shows.
+	maxPanes = 64
+)
+
+// Herdr is what Look needs of a herdr client.
+type Herdr interface {
+	Snapshot(ctx context.Context) (herdr.Snapshot, error)
+	ProcessInfo(ctx context.Context, paneID string) (herdr.ProcessInfo, error)
+}
+
+// Look gathers the witnesses of one herdr server and decides. A snapshot that
+// fails is an error and proves nothing (field report A16); a process_info that
+// fails is a fact of its pane.
+func Look(ctx context.Context, h Herdr, home claude.Home) (Verdict, herdr.Snapshot, error) {
+	snap, err := h.Snapshot(ctx)
+	if err != nil {
+		return Verdict{}, snap, fmt.Errorf("look at herdr: %w", err)
+	}
+	if err := herdr.CheckVersion(snap.Version); err != nil {
+		return Verdict{}, snap, err
+	}
+	w := Witnesses{Panes: snap.Panes, Processes: map[string]herdr.ProcessInfo{}}
+	if err := w.readRegistry(home); err != nil {
+		return Verdict{}, snap, err
+	}
+	var agents, others []string
+	for _, p := range snap.Panes {
+		if p.Agent == agent || p.AgentSession != nil && p.AgentSession.Agent == agent {
+			agents = append(agents, p.PaneID)
+		} else {
+			others = append(others, p.PaneID)
+		}
+	}
+	w.ask(ctx, h, agents)
+	// A Claude that herdr does not show, such as one that was suspended, is
+	// looked for in the other panes, if there is one.
+	if v := Decide(w); len(v.Outside) > 0 && len(others) > 0 {
+		w.ask(ctx, h, others[:min(len(others), maxPanes)])
+	}
+	return Decide(w), snap, nil
+}
+
+// Outside lists the people's live sessions by the registry alone. Without a
+// registry there are none to tell of.
+func Outside(home claude.Home) ([]Session, error) {
+	var w Witnesses
+	if err := w.readRegistry(home); err != nil {
+		return nil, err
+	}
+	return Decide(w).Outside, nil
+}
+
+// readRegistry reads the registry and where sessions were continued. An
+// unreadable registry is an error: without it a session could be taken for
+// another.
+func (w *Witnesses) readRegistry(home claude.Home) error {
+	w.Table = claude.NewTable()
+	list, err := home.Live(w.Table)
+	if errors.Is(err, claude.ErrNoRegistry) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	w.Registry, w.HasRegistry = list, true
+	w.ContinuedIn = map[string]string{}
+	for _, p := range people(list) {
+		if p.Status != claude.StatusIdle {
+			continue // only one at rest can have been left
+		}
+		if path, ok := home.Transcript(p.SessionID); ok {
+			if next, ok := claude.ContinuedIn(path); ok {
+				w.ContinuedIn[p.SessionID] = next
+			}
+		}
+	}
+	return nil
+}
+
+// ask calls process_info for panes side by side.
+func (w *Witnesses) ask(ctx context.Context, h Herdr, panes []string) {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, askAtOnce)
+	for _, id := range panes {
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			ctx, cancel := context.WithTimeout(ctx, askWait)
+			defer cancel()
+			info, err := h.ProcessInfo(ctx, id)
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			w.Processes[id] = info
+		})
+	}
+	wg.Wait()
+}
