@@ -16,7 +16,7 @@ var floors = [][]string{
 	{"lib/lock", "lib/detach", "lib/text", "lib/runlog", "lib/jsonl", "lib/git"},
 	{"lib/record"},
 	{"lib/config", "lib/state", "lib/queue", "lib/herdr", "lib/claude", "lib/hubclient"},
-	{"lib/presence"},
+	{"lib/presence", "lib/claude/claudetest"},
 	{"lib/hook", "lib/watch", "lib/hub"},
 	{"cmd"},
 }
@@ -92,14 +92,15 @@ func TestFloorsShqIsLight(t *testing.T) {
 }
 
 func floorOf(name string) (floor int, base string) {
+	floor = -1
 	for i, list := range floors {
 		for _, p := range list {
-			if name == p || strings.HasPrefix(name, p+"/") {
-				return i, p
+			if (name == p || strings.HasPrefix(name, p+"/")) && len(p) > len(base) {
+				floor, base = i, p
 			}
 		}
 	}
-	return -1, ""
+	return floor, base
 }
 
 func listPackages(t *testing.T) []goPackage {
