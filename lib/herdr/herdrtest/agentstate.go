@@ -105,15 +105,24 @@ func (s *Server) emitDetected(p *pane, data obj) {
 }
 
 // releaseDetected is what happens when a detected agent's process is gone or
-// stopped: its session is forgotten, its status stays for a moment.
+// stopped: its session is forgotten, its status stays for a moment. One that was
+// at work ends as idle or done, which a status event with the agent's label
+// tells after its release (finding 19 of the captures with Claude).
 func (s *Server) releaseDetected(p *pane) {
 	a := &p.agent
-	label, final := a.detected, a.shown
+	label, worked, final := a.detected, a.worked(), a.shown
+	if worked {
+		final = s.shownAs(p, "idle")
+		a.raw = "idle"
+	}
 	a.detected, a.known, a.session, a.name, a.ready, a.next = "", false, nil, "", false, ""
 	soon := time.Now().Add(s.cfg.Timings.Vanish)
 	a.vanish = &soon
 	s.state.touch()
 	s.emitDetected(p, obj{"agent": label, "released": true, "final_status": final})
+	if worked {
+		s.showStatus(p, final, label)
+	}
 }
 
 // SetStatus is what a screen would say, for tests that have no screen: it sets

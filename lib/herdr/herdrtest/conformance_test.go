@@ -60,25 +60,23 @@ type realHerdr struct {
 	cmd       *exec.Cmd
 }
 
-func (r *realHerdr) socket() string { return filepath.Join(r.home, "herdr.sock") }
+func (r *realHerdr) socket() string { return filepath.Join(r.home, ".config/herdr/herdr.sock") }
 
 func (r *realHerdr) env() []string {
 	return []string{
 		"HOME=" + r.home, "XDG_CONFIG_HOME=" + filepath.Join(r.home, ".config"), "XDG_STATE_HOME=" + filepath.Join(r.home, ".local/state"),
-		"HERDR_SOCKET_PATH=" + r.socket(), "HERDR_CLIENT_SOCKET_PATH=" + filepath.Join(r.home, "client.sock"),
-		"HERDR_CONFIG_PATH=" + filepath.Join(r.home, "config.toml"),
 		"PATH=" + r.bin + ":/usr/local/bin:/usr/bin:/bin", "SHELL=/bin/bash", "TERM=xterm-256color", "LANG=C.UTF-8",
 	}
 }
 
 func (r *realHerdr) prepare() {
 	config := "onboarding = false\n[update]\nversion_check = false\nmanifest_check = false\n"
-	for _, dir := range []string{r.home, r.bin, filepath.Join(r.home, ".config"), filepath.Join(r.home, ".local/state")} {
+	for _, dir := range []string{r.home, r.bin, filepath.Join(r.home, ".config/herdr"), filepath.Join(r.home, ".local/state")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			r.t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(r.home, "config.toml"), []byte(config), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(r.home, ".config/herdr/config.toml"), []byte(config), 0o644); err != nil {
 		r.t.Fatal(err)
 	}
 }

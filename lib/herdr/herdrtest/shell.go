@@ -1,8 +1,6 @@
 package herdrtest
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,7 +70,7 @@ func lookPath(name string, env []string, dir string) (string, error) {
 			path = filepath.Join(dir, path)
 		}
 		if _, err := os.Stat(path); err != nil {
-			return "", fmt.Errorf("Unable to spawn %s because it doesn't exist on the filesystem (ENOENT: No such file or directory)", path)
+			return "", spawnError(path + " because it doesn't exist on the filesystem (ENOENT: No such file or directory)")
 		}
 		return path, nil
 	}
@@ -83,8 +81,13 @@ func lookPath(name string, env []string, dir string) (string, error) {
 			return full, nil
 		}
 	}
-	return "", errors.New("Unable to spawn " + name + " because:\nNo viable candidates found in PATH \"" + path + "\"")
+	return "", spawnError(name + " because:\nNo viable candidates found in PATH \"" + path + "\"")
 }
+
+// spawnError says it in herdr's words.
+type spawnError string
+
+func (e spawnError) Error() string { return "Unable to spawn " + string(e) }
 
 // cwds are the working directories of a pane's own and its foreground process.
 func (p *pane) cwds() (shell, foreground string) {

@@ -24,14 +24,13 @@ func newState(s *Server) *state {
 }
 
 type workspace struct {
-	id        string
-	label     string
-	tabs      []*tab
-	active    *tab
-	nextTab   int
-	nextPane  int
-	meta      metadata
-	rootLabel bool
+	id       string
+	label    string
+	tabs     []*tab
+	active   *tab
+	nextTab  int
+	nextPane int
+	meta     metadata
 }
 
 type tab struct {
