@@ -84,7 +84,8 @@ func touch(dir state.Dir) error {
 	if err := dir.Ensure(); err != nil {
 		return err
 	}
-	if err := os.WriteFile(dir.Look(), nil, 0o600); err != nil {
+	// Emptying an empty file is no change that a file watch would tell.
+	if err := os.WriteFile(dir.Look(), []byte("look\n"), 0o600); err != nil {
 		return fmt.Errorf("ask the watcher to look: %w", err)
 	}
 	return nil

@@ -236,10 +236,16 @@ func (w *Watcher) queueStates(live []record.LiveSession) {
 	}
 }
 
-// moved reports whether sessions came, went or changed panes.
+// moved reports whether sessions came, went or changed panes. A pane that is
+// not unidentified any more may have been all that kept a session alive.
 func moved(a, b Look) bool {
-	if len(a.Live) != len(b.Live) {
+	if len(a.Live) != len(b.Live) || len(a.Unidentified) != len(b.Unidentified) {
 		return true
+	}
+	for _, u := range a.Unidentified {
+		if !unidentified(b, u.PaneID) {
+			return true
+		}
 	}
 	for _, l := range a.Live {
 		same := slices.ContainsFunc(b.Live, func(n record.LiveSession) bool {

@@ -83,6 +83,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	lastTick := now
 	for {
 		w.turn(ctx)
+		wakes.watchClaude()
 		if ctx.Err() != nil || w.idle() {
 			return nil
 		}

@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"os"
 	"path/filepath"
 
 	"github.com/fsnotify/fsnotify"
@@ -17,15 +16,17 @@ const (
 
 // wakes tells of changed files. err is set when there is no file watch.
 type wakes struct {
-	c   chan wakeKind
-	err error
-	fs  *fsnotify.Watcher
+	c      chan wakeKind
+	err    error
+	fs     *fsnotify.Watcher
+	claude string // Claude's folder of live sessions
+	seen   bool   // it is watched
 }
 
 // watchFiles watches the state directory for appends and Claude's folder of
 // live sessions for changes. Its goroutine ends with close.
 func (w *Watcher) watchFiles() *wakes {
-	k := &wakes{c: make(chan wakeKind, 2)}
+	k := &wakes{c: make(chan wakeKind, 2), claude: w.Claude}
 	if k.err = w.Dir.Ensure(); k.err != nil {
 		return k
 	}
@@ -43,14 +44,18 @@ func (w *Watcher) watchFiles() *wakes {
 			return k
 		}
 	}
-	if w.Claude != "" {
-		// Without it states come with herdr's events alone.
-		if err := k.fs.Add(w.Claude); err != nil && !os.IsNotExist(err) {
-			w.Log.Failure("watch Claude's sessions: %v", err)
-		}
-	}
+	k.watchClaude()
 	go k.run(w.Dir.Queue(), w.Dir.Look(), spill, w.Claude)
 	return k
+}
+
+// watchClaude adds Claude's folder, which is there from the first Claude on.
+// Without it states come with herdr's events alone.
+func (k *wakes) watchClaude() {
+	if k.fs == nil || k.seen || k.claude == "" {
+		return
+	}
+	k.seen = k.fs.Add(k.claude) == nil
 }
 
 // run turns file events into wakes. A wake that is already waiting stands for

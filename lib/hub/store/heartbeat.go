@@ -126,10 +126,12 @@ func (h *heartbeat) trusts(s *session) bool {
 }
 
 // endRest ends what this snapshot may end and does not name: the live sessions
-// that the same source named last, but not those whose pane waits to be
+// that the same source named last, or that none named yet and whose records
+// place them there, but not those whose pane waits to be
 // identified, nor those of which something later is known.
 func (h *heartbeat) endRest() error {
-	query := "SELECT " + sessionColumns + " FROM sessions WHERE live = 1 AND machine = ?1 AND named_by = ?2"
+	query := "SELECT " + sessionColumns + " FROM sessions WHERE live = 1 AND machine = ?1 AND " +
+		"(named_by = ?2 OR named_by IS NULL AND pane_id <> '' AND herdr_session = ?2)"
 	args := []any{h.machine, h.snap.HerdrSession}
 	if h.snap.HerdrSession == "" {
 		query += " UNION SELECT " + sessionColumns + " FROM sessions WHERE live = 1 AND machine = ?1 AND max(named_at, touched_at) < ?3"
