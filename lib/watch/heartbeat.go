@@ -45,8 +45,8 @@ func (w *Watcher) beatServer(ctx context.Context, hub Hub, s *server) {
 		}
 		return
 	}
-	if hub != nil {
-		w.put(ctx, hub, s.socket, w.snapshot(s.look.HerdrSession, s.look.Version, s.look.Live, s.look.Unidentified))
+	if hub != nil && w.put(ctx, hub, s.socket, w.snapshot(s.look.HerdrSession, s.look.Version, s.look.Live, s.look.Unidentified)) {
+		s.untold = false
 	}
 }
 
@@ -101,8 +101,9 @@ func (w *Watcher) snapshot(herdrSession, version string, live []record.LiveSessi
 // noKey is for what is no record of the queue and may be repeated.
 const noKey = ""
 
-// put sends a snapshot and notes what the hub knows now.
-func (w *Watcher) put(ctx context.Context, hub Hub, socket string, s record.Snapshot) {
+// put sends a snapshot and notes what the hub knows now. It reports whether
+// the hub took it.
+func (w *Watcher) put(ctx context.Context, hub Hub, socket string, s record.Snapshot) bool {
 	err := hub.PutSnapshot(ctx, noKey, s)
 	st := ServerStatus{HerdrSession: s.HerdrSession, HerdrVersion: s.HerdrVersion, Sessions: len(s.Sessions)}
 	st.LastGood = w.status.Servers[socket].LastGood
@@ -110,7 +111,7 @@ func (w *Watcher) put(ctx context.Context, hub Hub, socket string, s record.Snap
 		w.fail("%v", err)
 		st.Error = err.Error()
 		w.status.Servers[socket] = st
-		return
+		return false
 	}
 	now := record.At(w.Now())
 	st.LastGood = &now
@@ -122,6 +123,7 @@ func (w *Watcher) put(ctx context.Context, hub Hub, socket string, s record.Snap
 		w.plan.backoff = 0
 		w.plan.at(&w.plan.pass, w.Now())
 	}
+	return true
 }
 
 // beatOutside sends the sessions that run in no herdr, and once more when the
@@ -196,24 +198,30 @@ func (w *Watcher) bury(ctx context.Context, hub Hub) {
 // was told last: states by the queue, the coming and going of sessions by a
 // heartbeat.
 func (w *Watcher) Compare(ctx context.Context) {
-	beat := false
 	for _, s := range w.servers {
-		before, had := s.look, s.good
 		if err := w.take(ctx, s); err != nil {
 			if !errors.Is(err, errPaused) && s.goneAt.IsZero() {
 				w.Log.Failure("look: %v", err)
 			}
 			continue
 		}
-		beat = beat || !had || moved(before, s.look)
 		w.queueStates(s.look.Live)
 	}
 	if out, err := w.outsiders(ctx); err == nil {
-		beat = beat || !sameSet(out, w.outside)
 		w.queueStates(out)
+		if !sameSet(out, w.outside) {
+			w.plan.at(&w.plan.beat, w.Now())
+		}
 	}
-	if beat {
-		w.plan.at(&w.plan.beat, w.Now())
+	w.beatIfUntold()
+}
+
+// beatIfUntold plans a heartbeat when sessions came or went since the last.
+func (w *Watcher) beatIfUntold() {
+	for _, s := range w.servers {
+		if s.untold {
+			w.plan.at(&w.plan.beat, w.Now())
+		}
 	}
 }
 

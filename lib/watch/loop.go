@@ -129,6 +129,7 @@ func (w *Watcher) afterPass(p *pass, res Result) {
 		return
 	}
 	w.plan.backoff = 0
+	w.beatIfUntold()
 	if p.states {
 		w.plan.at(&w.plan.compare, w.Now().Add(w.Timing.Settle))
 	}

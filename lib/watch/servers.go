@@ -73,13 +73,15 @@ func Learn(dir state.Dir, socket string, now time.Time) error {
 // session; whether the server is gone is another question.
 func (w *Watcher) lookFailed(s *server, err error) {
 	var un *herdr.UnreachableError
-	if errors.As(err, &un) && un.Gone() {
+	switch {
+	case !errors.As(err, &un):
+	case un.Gone():
 		if s.goneAt.IsZero() {
 			s.goneAt = w.Now()
 		}
-		return
+	case un.Cause == herdr.TimedOut:
+		s.pause = w.Now().Add(lookPause)
 	}
-	s.pause = w.Now().Add(lookPause)
 }
 
 // replaced reports whether another server has taken the socket over since the

@@ -123,6 +123,7 @@ type server struct {
 	look     Look
 	good     bool // look holds something
 	lookAt   time.Time
+	untold   bool // sessions came or went since the last heartbeat
 	passed   bool      // look was taken in this pass
 	pause    time.Time // no look before
 	goneAt   time.Time // since when nobody listens; zero while somebody does
@@ -170,6 +171,7 @@ func (w *Watcher) take(ctx context.Context, s *server) error {
 		return err
 	}
 	s.goneAt, s.buried, s.pause = time.Time{}, false, time.Time{}
+	s.untold = s.untold || !s.good || moved(s.look, look)
 	s.look, s.good, s.passed, s.lookAt = look, true, true, w.Now()
 	if id, err := herdr.SocketIdentity(s.socket); err == nil {
 		s.identity = id
