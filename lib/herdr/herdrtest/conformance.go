@@ -65,7 +65,14 @@ func Conformance(t *testing.T, target Target) {
 		{"Hooks", (*suite).hooks},
 		{"PluginCommands", (*suite).pluginCommands},
 		{"PluginPanes", (*suite).pluginPanes},
+		{"Looks", (*suite).looks},
+		{"Ends", (*suite).ends},
+		{"Suspended", (*suite).suspended},
+		{"Prompts", (*suite).prompts},
+		{"CommandLimit", (*suite).commandLimit},
 		{"Restart", (*suite).restart},
+		{"FailedResume", (*suite).failedResume},
+		{"Stop", (*suite).stop},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.run(x, t) })
 	}

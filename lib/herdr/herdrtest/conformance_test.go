@@ -17,7 +17,7 @@ func TestConformance(t *testing.T) {
 	bin := t.TempDir()
 	s, c := start(t, WithPath(bin))
 	Conformance(t, Target{
-		Name: "double 0.8.2", Client: c, Home: s.Home(), Bin: bin, Version: "0.8.2", Restart: s.Restart,
+		Name: "double 0.8.2", Client: c, Home: s.Home(), Bin: bin, Version: "0.8.2", Restart: s.Restart, Settle: 100 * time.Millisecond,
 	})
 }
 
@@ -25,7 +25,7 @@ func TestConformance093(t *testing.T) {
 	bin := t.TempDir()
 	s, c := start(t, WithPath(bin), WithDialect(Herdr093()))
 	Conformance(t, Target{
-		Name: "double 0.9.3", Client: c, Home: s.Home(), Bin: bin, Version: "0.9.3", Restart: s.Restart,
+		Name: "double 0.9.3", Client: c, Home: s.Home(), Bin: bin, Version: "0.9.3", Restart: s.Restart, Settle: 100 * time.Millisecond,
 	})
 }
 
@@ -48,7 +48,7 @@ func TestConformanceReal(t *testing.T) {
 	t.Cleanup(func() { r.end(Stopped) })
 	Conformance(t, Target{
 		Name: "real herdr", Client: &herdr.Client{Socket: r.socket()}, Home: r.home, Bin: r.bin,
-		Version: r.version(), Restart: r.restart,
+		Version: r.version(), Restart: r.restart, Settle: time.Second,
 	})
 }
 

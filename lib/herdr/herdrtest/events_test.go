@@ -103,38 +103,6 @@ func TestSubscriptionEnds(t *testing.T) {
 	}
 }
 
-// Focusing turns done into idle: status subscriptions hear of it, hooks do not
-// (finding 15).
-func TestLookingAtDone(t *testing.T) {
-	s, c := start(t)
-	ctx := context.Background()
-	_, err := c.CreateWorkspace(ctx, herdr.NewWorkspace{Cwd: s.Home()})
-	must(t, err)
-	w, err := c.CreateWorkspace(ctx, herdr.NewWorkspace{Cwd: s.Home()})
-	must(t, err)
-	x := &suite{Target: Target{Client: c, Home: s.Home()}, ctx: ctx, c: c}
-	dir := x.plugin(t, "[[events]]\non = \"pane.agent_status_changed\"\ncommand = [\"bin/rec\"]\n[[events]]\non = \"pane.focused\"\ncommand = [\"bin/rec\"]\n")
-	sub, err := c.Subscribe(ctx, []herdr.Subscription{{Type: "pane.agent_status_changed", PaneID: w.RootPane.PaneID}})
-	must(t, err)
-	defer sub.Close()
-	for _, state := range []herdr.Status{"working", "idle"} {
-		must(t, c.ReportAgent(ctx, herdr.AgentReport{PaneID: w.RootPane.PaneID, Source: "s", Agent: "tool", State: state}))
-	}
-	_, err = c.FocusTab(ctx, w.Tab.TabID)
-	must(t, err)
-	for _, want := range []herdr.Status{"working", "done", "idle"} {
-		if e, err := sub.Next(ctx); err != nil || e.Status != want {
-			t.Errorf("%+v, %v, want %s", e, err, want)
-		}
-	}
-	x.hook(t, dir, "pane.focused", w.RootPane.PaneID)
-	for _, r := range x.records(t, dir) {
-		if strings.Contains(r["HERDR_PLUGIN_EVENT_JSON"], `"agent_status":"idle"`) {
-			t.Errorf("a hook heard of a look: %s", r["HERDR_PLUGIN_EVENT_JSON"])
-		}
-	}
-}
-
 func TestServerStop(t *testing.T) {
 	s, c := start(t, func(c *Config) { c.Timings = ShortTimings(); c.Timings.Stop = 300 * time.Millisecond })
 	ctx := context.Background()

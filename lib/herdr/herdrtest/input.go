@@ -1,10 +1,6 @@
 package herdrtest
 
 import (
-	"strings"
-	"unicode"
-	"unicode/utf8"
-
 	"sessionhub/lib/herdr/herdrtest/screen"
 )
 
@@ -47,7 +43,7 @@ func (s *Server) sendKeys(p keysParams) (obj, *apiError) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := encodeKeys(p.Keys)
+	b, err := q.term.encodeKeys(p.Keys)
 	if err != nil {
 		return nil, err
 	}
@@ -65,15 +61,15 @@ func (s *Server) sendInput(p inputParams) (obj, *apiError) {
 	if err != nil {
 		return nil, err
 	}
-	keys, err := encodeKeys(p.Keys)
+	keys, err := q.term.encodeKeys(p.Keys)
 	if err != nil {
 		return nil, err
 	}
 	return s.send(q, append(q.term.paste(p.Text), keys...))
 }
 
-// paste wraps text in brackets if the program wants that now; else each newline
-// is an Enter.
+// paste wraps text in brackets if the program wants that now. The text itself
+// goes as it is, escapes and an end of the brackets included.
 func (t *terminal) paste(text string) []byte {
 	if text == "" {
 		return nil
@@ -83,50 +79,5 @@ func (t *terminal) paste(text string) []byte {
 	if wants {
 		return []byte("\x1b[200~" + text + "\x1b[201~")
 	}
-	return []byte(strings.ReplaceAll(text, "\n", "\r"))
-}
-
-func encodeKeys(keys []string) ([]byte, *apiError) {
-	var out []byte
-	for _, k := range keys {
-		b, known := encodeKey(k)
-		if !known {
-			return nil, fail("invalid_key", "unsupported key %s", k)
-		}
-		out = append(out, b...)
-	}
-	return out, nil
-}
-
-func namedKey(name string) (string, bool) {
-	b, known := map[string]string{
-		"enter": "\r", "return": "\r", "esc": "\x1b", "escape": "\x1b", "tab": "\t", "shift+tab": "\x1b[Z",
-		"backspace": "\x7f", "bs": "\x7f", "space": " ", "up": "\x1b[A", "down": "\x1b[B", "right": "\x1b[C",
-		"left": "\x1b[D", "f1": "\x1bOP", "f2": "\x1bOQ", "f3": "\x1bOR", "f4": "\x1bOS", "f5": "\x1b[15~",
-		"f6": "\x1b[17~", "f7": "\x1b[18~", "f8": "\x1b[19~", "f9": "\x1b[20~", "f10": "\x1b[21~", "f11": "\x1b[23~",
-		"f12": "\x1b[24~", "minus": "-", "comma": ",", "period": ".", "slash": "/", "backslash": "\\", "quote": "'",
-		"double_quote": "\"", "semicolon": ";", "colon": ":", "percent": "%", "ampersand": "&", "backtick": "`", "plus": "+",
-	}[name]
-	return b, known
-}
-
-func encodeKey(key string) (string, bool) {
-	lower := strings.ToLower(key)
-	if b, known := namedKey(lower); known {
-		return b, true
-	}
-	if r, n := utf8.DecodeRuneInString(key); n == len(key) && n > 0 && !unicode.IsControl(r) {
-		return key, true
-	}
-	if rest, found := strings.CutPrefix(lower, "c-"); found {
-		lower = "ctrl+" + rest
-	}
-	if rest, found := strings.CutPrefix(lower, "ctrl+"); found && len(rest) == 1 && rest[0] >= 'a' && rest[0] <= 'z' {
-		return string(rest[0] - 'a' + 1), true
-	}
-	if rest, found := strings.CutPrefix(lower, "alt+"); found {
-		b, known := encodeKey(rest)
-		return "\x1b" + b, known
-	}
-	return "", false
+	return []byte(text)
 }

@@ -1,8 +1,6 @@
 package herdrtest
 
 import (
-	"regexp"
-	"strings"
 	"time"
 )
 
@@ -30,7 +28,7 @@ func (s *Server) promptAgent(c *exchange, p promptParams) (obj, *apiError) {
 	}
 	before := q.agent
 	result := obj{"type": "agent_prompted", "agent": s.agentInfo(q)}
-	if werr := q.term.write(q.term.paste(promptText(p.Text))); werr != nil {
+	if werr := q.term.write(q.term.paste(p.Text)); werr != nil {
 		s.mu.Unlock()
 		return nil, fail("agent_prompt_failed", "%v", werr)
 	}
@@ -62,17 +60,6 @@ func (s *Server) promptable(p promptParams) (*pane, *apiError) {
 		return nil, notReady(p.Target)
 	}
 	return q, nil
-}
-
-// promptText drops escape sequences and carriage returns.
-func promptText(text string) string {
-	text = regexp.MustCompile(`\x1b\[[0-9;?<>=]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(\x07|\x1b\\)|\x1b.?`).ReplaceAllString(text, "")
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f {
-			return -1
-		}
-		return r
-	}, text)
 }
 
 func (s *Server) waitPrompted(c *exchange, q *pane, before agentState, w waitParams) (obj, *apiError) {

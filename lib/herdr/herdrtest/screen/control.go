@@ -194,6 +194,8 @@ func (s *Screen) privateControl(private string, a args, final rune) {
 	on := final == 'h'
 	for _, m := range a {
 		switch m {
+		case 1:
+			s.appCursor = on
 		case 2004:
 			s.paste = on
 		case 1000, 1002, 1003:

@@ -42,6 +42,7 @@ type Screen struct {
 	title       string
 	paste       bool
 	mouse       bool
+	appCursor   bool
 	parse       parser
 	partial     []byte
 }
@@ -67,6 +68,10 @@ func (s *Screen) Alternate() bool { return s.isAlt }
 
 // Mouse reports whether the program asked for mouse events.
 func (s *Screen) Mouse() bool { return s.mouse }
+
+// ApplicationCursor reports whether the program wants cursor keys in their
+// application form.
+func (s *Screen) ApplicationCursor() bool { return s.appCursor }
 
 // History returns how many rows have scrolled off.
 func (s *Screen) History() int { return len(s.history) }
