@@ -3,8 +3,15 @@ package world
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
 	"strings"
+	"syscall"
+
+	"github.com/creack/pty"
 
 	"sessionhub/lib/queue"
 	"sessionhub/lib/record"
@@ -76,18 +83,26 @@ func (w *World) Books() (Books, error) {
 // Waiting is how many records wait.
 func (b Books) Waiting() int64 { return b.Queued + b.Sending + b.Spilled }
 
-// Summary is a line per session, for people.
-func Summary(list []record.Session) string {
-	if len(list) == 0 {
-		return "  (no sessions)\n"
+// Terminal runs a tool in a terminal of 100×30 and returns what a person
+// sees, indented, without colours.
+func (w *World) Terminal(name string, args ...string) (string, error) {
+	cmd := exec.Command(filepath.Join(w.Bin, name), args...)
+	cmd.Env = w.Env("NO_COLOR=1")
+	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: 100, Rows: 30})
+	if err != nil {
+		return "", err
+	}
+	defer tty.Close()
+	out, rerr := io.ReadAll(tty)
+	if err := cmd.Wait(); err != nil {
+		return "", fmt.Errorf("%s: %w: %s", name, err, out)
+	}
+	if rerr != nil && !errors.Is(rerr, syscall.EIO) { // how a terminal ends on Linux
+		return "", rerr
 	}
 	var b strings.Builder
-	for _, s := range list {
-		pane := ""
-		if s.Herdr != nil {
-			pane = s.Herdr.PaneID
-		}
-		fmt.Fprintf(&b, "  %-8s %-5s %.8s  %s\n", s.AgentState, pane, s.Session, s.Status)
+	for line := range strings.Lines(strings.ReplaceAll(string(out), "\r", "")) {
+		b.WriteString("  " + line)
 	}
-	return b.String()
+	return b.String(), nil
 }

@@ -56,8 +56,10 @@ func New(root, bin string) (*World, error) {
 }
 
 func (w *World) config() string { return filepath.Join(w.Home, ".config", "sessionhub") }
-func (w *World) plugin() string { return filepath.Join(w.Home, ".local", "share", "sessionhub", "herdr-plugin") }
-func (w *World) db() string     { return filepath.Join(w.Root, "hub.db") }
+func (w *World) plugin() string {
+	return filepath.Join(w.Home, ".local", "share", "sessionhub", "herdr-plugin")
+}
+func (w *World) db() string { return filepath.Join(w.Root, "hub.db") }
 
 // State is the state directory.
 func (w *World) State() string { return filepath.Join(w.Home, ".local", "state", "sessionhub") }
