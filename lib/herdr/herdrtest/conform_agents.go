@@ -171,6 +171,39 @@ func (x *suite) starting(t *testing.T) {
 	x.wantCode(t, err, herdr.CodeAgentNotFound)
 	x.typeLine(t, pane, "q")
 	x.agentGone(t, pane)
+	got, err = x.c.StartAgent(x.ctx, herdr.Start{Name: "lost", Kind: "kilo", PaneID: pane, TimeoutMS: 3100})
+	x.try(t, err)
+	if a, err := x.c.Agent(x.ctx, "lost"); err != nil || !a.LaunchPending || a.Pane.Agent != "" {
+		t.Errorf("an agent that is not installed: %+v, %v", a, err)
+	}
+	x.agentGone(t, "lost")
+}
+
+// history is what herdr up to 0.8.2 sends first: one line for each entry of the
+// list and step, in the order of the list (findings 20 and 21).
+func (x *suite) history(t *testing.T) {
+	if !strings.HasPrefix(x.Version, "0.8") {
+		t.Log("only up to 0.8.2")
+		return
+	}
+	for range 2 {
+		x.try(t, x.c.ClosePane(x.ctx, x.workspace(t, "history").RootPane.PaneID))
+	}
+	ctx, cancel := context.WithTimeout(x.ctx, patience)
+	defer cancel()
+	s, err := x.c.Subscribe(x.ctx, []herdr.Subscription{{Type: "workspace.closed"}, {Type: "pane.closed"}, {Type: "pane.created"}, {Type: "pane.closed"}})
+	x.try(t, err)
+	defer s.Close()
+	var names []string
+	for range 8 {
+		e, err := s.Next(ctx)
+		x.try(t, err)
+		names = append(names, e.Name)
+	}
+	step := "workspace_closed pane_closed pane_created pane_closed"
+	if got := strings.Join(names, " "); got != step+" "+step {
+		t.Errorf("history %q", got)
+	}
 }
 
 // events listens to a pane that is created, gets an agent, and is closed.
