@@ -1,0 +1,310 @@
+package presence
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"sessionhub/lib/claude"
+	"sessionhub/lib/herdr"
+)
+
+// table is a process table as data: children by parent.
+type table map[int]claude.OSProcess
+
+func (t table) Find(pid int) (claude.OSProcess, bool) { p, ok := t[pid]; return p, ok }
+func (table) SameStart(claude.OSProcess, string) bool { return true }
+func (table) SameDomain(string) bool                  { return true }
+func (t table) add(pid, parent int) claude.OSProcess {
+	p := claude.OSProcess{PID: pid, Parent: parent}
+	t[pid] = p
+	return p
+}
+
+// scene is what one finding looked like.
+type scene struct {
+	w Witnesses
+	t table
+}
+
+func newScene() *scene {
+	t := table{}
+	return &scene{t: t, w: Witnesses{Processes: map[string]herdr.ProcessInfo{}, HasRegistry: true, Table: t, ContinuedIn: map[string]string{}}}
+}
+
+// pane adds a pane: what herdr says of it (agent, status, session; "-" is
+// none) and its shell, whose process id is returned.
+func (s *scene) pane(id, agent, status, session string) int {
+	p := herdr.Pane{PaneID: id, WorkspaceID: "w1", AgentStatus: herdr.Status(status), Cwd: "/home/dev/src/app", TerminalTitleStripped: "Claude Code"}
+	if agent != "-" {
+		p.Agent = agent
+	}
+	if session != "-" {
+		p.AgentSession = &herdr.AgentSession{Source: "herdr:claude", Agent: "claude", Kind: "id", Value: session}
+	}
+	s.w.Panes = append(s.w.Panes, p)
+	shell := 1000 + 100*len(s.w.Panes)
+	s.t.add(shell, 1)
+	s.w.Processes[id] = herdr.ProcessInfo{PaneID: id, ShellPID: shell, ForegroundProcesses: []herdr.Process{{PID: shell, Name: "bash"}}}
+	return shell
+}
+
+// front puts processes into a pane's foreground.
+func (s *scene) front(id string, procs ...herdr.Process) {
+	info := s.w.Processes[id]
+	info.ForegroundProcesses = procs
+	s.w.Processes[id] = info
+}
+
+// claude starts a process of Claude below a parent: "session status" with an
+// entry in the registry, kind and entry point after it if they are special.
+func (s *scene) claude(pid, parent int, spec string) herdr.Process {
+	s.t.add(pid, parent)
+	f := strings.Fields(spec)
+	p := claude.Process{PID: pid, SessionID: f[0], Status: f[1], Kind: claude.KindInteractive, Entrypoint: claude.EntryCLI, Cwd: "/home/dev/src/app"}
+	for _, w := range f[2:] {
+		switch w {
+		case "bg":
+			p.Kind = claude.KindBackground
+		case "sdk-cli":
+			p.Entrypoint = w
+		default:
+			p.WaitingFor = strings.ReplaceAll(w, "_", " ")
+		}
+	}
+	s.w.Registry = append(s.w.Registry, p)
+	return herdr.Process{PID: pid, Name: "claude", Argv: []string{"claude"}}
+}
+
+// say is the verdict in one line: sessions as "id@pane:state", "+bg", other
+// panes; unidentified panes as "?pane"; sessions outside as "id@:state".
+func say(v Verdict) string {
+	var words []string
+	one := func(s Session) {
+		w := fmt.Sprintf("%s@%s:%s", s.Session, s.PaneID, s.AgentState)
+		if s.Background {
+			w += "+bg"
+		}
+		for _, o := range s.OtherPanes {
+			w += "+" + o
+		}
+		words = append(words, w)
+		if len(s.Why) == 0 {
+			words = append(words, "(no reason)")
+		}
+	}
+	for _, s := range v.Sessions {
+		one(s)
+	}
+	for _, u := range v.Unidentified {
+		words = append(words, "?"+u.PaneID)
+	}
+	for _, s := range v.Outside {
+		one(s)
+	}
+	return strings.Join(words, " ")
+}
+
+// Each row is a finding of the captures of real Claude Code in a real herdr,
+// named by its number there.
+func TestDecideFindings(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		set  func(s *scene)
+		want string
+	}{
+		{"plain: herdr and the registry agree", func(s *scene) {
+			sh := s.pane("p1", "claude", "idle", "A")
+			s.front("p1", s.claude(1, sh, "A idle"))
+		}, "A@p1:idle"},
+		{"1 and 6: herdr's integration is not installed", func(s *scene) {
+			sh := s.pane("p1", "claude", "idle", "-")
+			s.front("p1", s.claude(1, sh, "A idle"))
+		}, "A@p1:idle"},
+		{"2: /branch leaves the old id with herdr", func(s *scene) {
+			sh := s.pane("p1", "claude", "done", "OLD")
+			s.front("p1", s.claude(1, sh, "NEW idle"))
+		}, "NEW@p1:done"},
+		{"2: a nested claude -p --resume OTHER", func(s *scene) {
+			sh := s.pane("p1", "claude", "working", "OTHER")
+			s.front("p1", s.claude(1, sh, "A busy"))
+			s.claude(2, 1, "OTHER busy sdk-cli")
+		}, "A@p1:working"},
+		{"2: claude --bg --resume OTHER run in the pane", func(s *scene) {
+			sh := s.pane("p1", "claude", "done", "OTHER")
+			s.front("p1", s.claude(1, sh, "A idle"))
+			s.claude(9, 1, "OTHER busy bg")
+		}, "A@p1:done"},
+		{"2 and 47: a new claude in a restored pane that kept an id", func(s *scene) {
+			sh := s.pane("p1", "claude", "unknown", "BEFORE")
+			s.front("p1", s.claude(1, sh, "A idle"))
+		}, "A@p1:idle"},
+		{"3: the pid file follows /clear before herdr does", func(s *scene) {
+			sh := s.pane("p1", "claude", "idle", "OLD")
+			s.front("p1", s.claude(1, sh, "NEW busy"))
+		}, "NEW@p1:working"},
+		{"4: continued in the background", func(s *scene) {
+			sh := s.pane("p1", "claude", "done", "A")
+			s.front("p1", s.claude(1, sh, "A idle"))
+			s.claude(9, 1, "B idle bg")
+			s.w.ContinuedIn["A"] = "B"
+		}, "B@p1:done"},
+		{"5: claude -p in a shell pane is nobody's session", func(s *scene) {
+			sh := s.pane("p1", "claude", "idle", "P")
+			s.front("p1", s.claude(1, sh, "P busy sdk-cli"))
+		}, ""},
+		{"6: untrusted folder: no pid file yet", func(s *scene) {
+			sh := s.pane("p1", "claude", "blocked", "-")
+			s.t.add(1, sh)
+			s.front("p1", herdr.Process{PID: 1, Name: "claude"})
+		}, "?p1"},
+		{"6 and 41: suspended with Ctrl-Z, it owns the session", func(s *scene) {
+			sh := s.pane("p1", "-", "unknown", "-")
+			s.claude(1, sh, "A idle")
+			s.t[1] = claude.OSProcess{PID: 1, Parent: sh, Stopped: true}
+		}, "A@p1:unknown"},
+		{"41: a second claude in front of a suspended one", func(s *scene) {
+			sh := s.pane("p1", "claude", "idle", "B")
+			s.claude(1, sh, "A idle")
+			s.t[1] = claude.OSProcess{PID: 1, Parent: sh, Stopped: true}
+			s.front("p1", s.claude(2, sh, "B idle"))
+		}, "A@p1:unknown B@p1:idle"},
+		{"7: claude in tmux in a pane", func(s *scene) {
+			sh := s.pane("p1", "-", "unknown", "A")
+			s.t.add(50, sh) // tmux: client
+			s.t.add(60, 1)  // tmux: server
+			s.t.add(61, 60)
+			s.front("p1", herdr.Process{PID: 50, Name: "tmux: client"})
+			s.claude(1, 61, "A busy")
+		}, "A@:working"},
+		{"8: an id without an agent is nothing", func(s *scene) {
+			s.pane("p1", "-", "unknown", "A")
+		}, ""},
+		{"8: the hook beats detection", func(s *scene) {
+			sh := s.pane("p1", "-", "unknown", "A")
+			s.front("p1", s.claude(1, sh, "A idle"))
+		}, "A@p1:idle"},
+		{"9: one id in two panes", func(s *scene) {
+			one := s.pane("p1", "claude", "idle", "A")
+			two := s.pane("p2", "claude", "working", "A")
+			s.front("p1", s.claude(1, one, "A idle"))
+			s.front("p2", s.claude(2, two, "A busy"))
+		}, "A@p1:working+p2"},
+		{"9: one id in a pane and outside", func(s *scene) {
+			one := s.pane("p1", "claude", "idle", "A")
+			s.front("p1", s.claude(1, one, "A idle"))
+			s.claude(2, 1, "A idle")
+			s.t[2] = claude.OSProcess{PID: 2, Parent: 1}
+		}, "A@p1:idle"},
+		{"under a wrapper", func(s *scene) {
+			sh := s.pane("p1", "claude", "idle", "A")
+			s.t.add(70, sh)
+			s.front("p1", herdr.Process{PID: 70, Name: "mywrap"}, s.claude(1, 70, "A idle"))
+		}, "A@p1:idle"},
+		{"11 and 53: background workers are never in a pane", func(s *scene) {
+			s.pane("p1", "-", "unknown", "-")
+			s.claude(9, 1, "B busy bg")
+		}, ""},
+		{"12: a background shell keeps herdr at working", func(s *scene) {
+			sh := s.pane("p1", "claude", "working", "A")
+			s.front("p1", s.claude(1, sh, "A shell"))
+		}, "A@p1:idle+bg"},
+		{"13: an open dialog that herdr takes for idle", func(s *scene) {
+			sh := s.pane("p1", "claude", "done", "A")
+			s.front("p1", s.claude(1, sh, "A waiting dialog_open"))
+		}, "A@p1:idle"},
+		{"13: the exit dialog, which herdr takes for blocked", func(s *scene) {
+			sh := s.pane("p1", "claude", "blocked", "A")
+			s.front("p1", s.claude(1, sh, "A waiting dialog_open"))
+		}, "A@p1:blocked"},
+		{"14: a permission prompt that herdr does not know yet", func(s *scene) {
+			sh := s.pane("p1", "claude", "working", "A")
+			s.front("p1", s.claude(1, sh, "A waiting permission_prompt"))
+		}, "A@p1:blocked"},
+		{"15: idle for 0.6 s after somebody's prompt", func(s *scene) {
+			sh := s.pane("p1", "claude", "idle", "A")
+			s.front("p1", s.claude(1, sh, "A busy"))
+		}, "A@p1:working"},
+		{"15: working for 0.3 s after the end of a turn", func(s *scene) {
+			sh := s.pane("p1", "claude", "working", "A")
+			s.front("p1", s.claude(1, sh, "A idle"))
+		}, "A@p1:idle"},
+		{"16: unknown for 3.3 s after the start", func(s *scene) {
+			sh := s.pane("p1", "claude", "unknown", "A")
+			s.front("p1", s.claude(1, sh, "A idle"))
+		}, "A@p1:idle"},
+		{"17: done is herdr's to say", func(s *scene) {
+			sh := s.pane("p1", "claude", "done", "A")
+			s.front("p1", s.claude(1, sh, "A idle"))
+		}, "A@p1:done"},
+		{"19: released: the process is gone, the agent still there", func(s *scene) {
+			s.pane("p1", "claude", "idle", "A")
+		}, "?p1"},
+		{"19 and 37: agent and id gone, status idle", func(s *scene) {
+			s.pane("p1", "-", "idle", "-")
+		}, ""},
+		{"42: an old claude outlives the server", func(s *scene) {
+			s.pane("p1", "claude", "idle", "A")
+			delete(s.w.Processes, "p1")
+			s.claude(1, 1, "A idle")
+		}, "?p1 A@:idle"},
+		{"44: restored, no process yet", func(s *scene) {
+			s.pane("p1", "claude", "idle", "A")
+			delete(s.w.Processes, "p1")
+		}, "?p1"},
+		{"44: restored, the shell types claude --resume", func(s *scene) {
+			s.pane("p1", "claude", "unknown", "A")
+		}, "?p1"},
+		{"45: restored without a prompt: a shell with an id", func(s *scene) {
+			s.pane("p1", "-", "unknown", "A")
+		}, ""},
+		{"46: the id that was resumed is the registry's", func(s *scene) {
+			sh := s.pane("p1", "claude", "idle", "NEW")
+			s.front("p1", s.claude(1, sh, "OLD idle"))
+		}, "OLD@p1:idle"},
+		{"another agent is ignored", func(s *scene) {
+			s.pane("p1", "codex", "working", "-")
+		}, ""},
+		{"no registry: herdr's word", func(s *scene) {
+			s.w.HasRegistry = false
+			s.pane("p1", "claude", "working", "A")
+			s.pane("p2", "claude", "idle", "-")
+			s.pane("p3", "-", "unknown", "C")
+		}, "A@p1:working ?p2"},
+		{"no registry, no process: unidentified", func(s *scene) {
+			s.w.HasRegistry = false
+			s.pane("p1", "claude", "idle", "A")
+			delete(s.w.Processes, "p1")
+		}, "?p1"},
+		{"a status that nobody knows", func(s *scene) {
+			sh := s.pane("p1", "claude", "pondering", "A")
+			s.front("p1", s.claude(1, sh, "A someday"))
+		}, "A@p1:unknown"},
+		{"an id that is none", func(s *scene) {
+			s.w.HasRegistry = false
+			s.pane("p1", "claude", "idle", "../../etc")
+		}, "?p1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newScene()
+			c.set(s)
+			v := Decide(s.w)
+			if got := say(v); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+			if len(v.Panes) != len(s.w.Panes) {
+				t.Errorf("panes %v", v.Panes)
+			}
+		})
+	}
+}
+
+func TestReasonsOnlyWhenAsked(t *testing.T) {
+	s := newScene()
+	sh := s.pane("p1", "claude", "idle", "B")
+	s.front("p1", s.claude(1, sh, "A idle"))
+	v := Decide(s.w)
+	if v.Live(WithoutReasons)[0].Why != nil || len(v.Live(WithReasons)[0].Why) < 2 {
+		t.Errorf("reasons %q", v.Live(WithReasons)[0].Why)
+	}
+}
