@@ -159,10 +159,19 @@ func (c *Client) dial(ctx context.Context) (net.Conn, error) {
 	}
 }
 
-// watch makes conn fail as soon as ctx ends; the function it returns stops
-// that.
-func watch(ctx context.Context, conn net.Conn) (stop func() bool) {
-	return context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+// watch makes conn fail as soon as ctx ends. The function that it returns ends
+// that, and returns only when conn's deadline will not be touched any more.
+func watch(ctx context.Context, conn net.Conn) func() {
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(done)
+		conn.SetDeadline(time.Unix(1, 0))
+	})
+	return func() {
+		if !stop() {
+			<-done
+		}
+	}
 }
 
 // failed turns an error of the connection into one that says what to do.

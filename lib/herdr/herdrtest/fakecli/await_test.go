@@ -16,7 +16,7 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: await TEXT COMMAND ARGS...")
 	}
 	var env []string
-	for _, name := range []string{"PATH", "HOME", "SHELL", "FAKEHERDR_TIMINGS"} {
+	for _, name := range []string{"PATH", "HOME", "SHELL", "GORACE", "FAKEHERDR_TIMINGS"} {
 		env = append(env, name+"="+ts.Getenv(name))
 	}
 	for end := time.Now().Add(15 * time.Second); ; time.Sleep(20 * time.Millisecond) {

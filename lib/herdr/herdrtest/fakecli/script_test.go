@@ -34,6 +34,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", home)
 			e.Setenv("FAKEHERDR_TIMINGS", "short")
 			e.Setenv("SHELL", "/bin/sh")
+			e.Setenv("GORACE", "atexit_sleep_ms=0") // else each command of a race build takes a second to end
 			script, err := os.ReadFile(filepath.Join("..", "testdata", "stand-in-claude"))
 			if err != nil {
 				return err
