@@ -2,6 +2,7 @@ package herdrtest
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -175,13 +176,14 @@ func (x *suite) closing(t *testing.T) {
 	stubborn, err := x.c.SplitPane(x.ctx, herdr.Split{TargetPaneID: w.RootPane.PaneID, Direction: "right"})
 	x.try(t, err)
 	x.shellReady(t, stubborn.PaneID)
-	x.typeLine(t, stubborn.PaneID, `setsid sleep 333 & sh -c 'trap "" HUP TERM; while :; do sleep 1; done'`)
+	nap := fmt.Sprintf("333.%d", time.Now().UnixNano()) // tells our sleeper from others
+	x.typeLine(t, stubborn.PaneID, `setsid sleep `+nap+` & sh -c 'trap "" HUP TERM; while :; do sleep 1; done'`)
 	front := x.inFront(t, stubborn.PaneID, "sh")
 	x.try(t, x.c.ClosePane(x.ctx, stubborn.PaneID))
 	if err := syscall.Kill(front.ForegroundProcessGroupID, 0); err == nil && !zombie(front.ForegroundProcessGroupID) {
 		t.Error("a process that ignores HUP and TERM outlives pane.close")
 	}
-	if pid := findSleeper(); pid == 0 {
+	if pid := findSleeper(nap); pid == 0 {
 		t.Error("a process with a session of its own did not outlive pane.close")
 	} else {
 		syscall.Kill(pid, syscall.SIGKILL)
@@ -194,9 +196,9 @@ func (x *suite) closing(t *testing.T) {
 
 func zombie(pid int) bool { return len(processArgv(pid)) == 0 }
 
-func findSleeper() int {
+func findSleeper(nap string) int {
 	for _, st := range everyProcess() {
-		if argv := processArgv(st); len(argv) == 2 && argv[0] == "sleep" && argv[1] == "333" {
+		if argv := processArgv(st); len(argv) == 2 && argv[0] == "sleep" && argv[1] == nap {
 			return st
 		}
 	}

@@ -14,6 +14,7 @@ import (
 )
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	bin := t.TempDir()
 	s, c := start(t, WithPath(bin))
 	Conformance(t, Target{
@@ -22,6 +23,7 @@ func TestConformance(t *testing.T) {
 }
 
 func TestConformance093(t *testing.T) {
+	t.Parallel()
 	bin := t.TempDir()
 	s, c := start(t, WithPath(bin), WithDialect(Herdr093()))
 	Conformance(t, Target{

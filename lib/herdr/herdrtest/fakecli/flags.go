@@ -1,6 +1,7 @@
 package fakecli
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -11,6 +12,7 @@ type spec struct {
 	least int    // words that it needs
 	value string // blank-separated names of flags with a value
 	bools string // names of flags without
+	bare  bool   // takes no words
 }
 
 type parsed struct {
@@ -29,6 +31,8 @@ func (s spec) parse(args []string) (parsed, error) {
 		case a == "--":
 			p.rest = args[i+1:]
 			return p, nil
+		case !strings.HasPrefix(a, "--") && s.bare:
+			return p, fmt.Errorf("unknown option: %s", a)
 		case !strings.HasPrefix(a, "--"):
 			p.words = append(p.words, a)
 		case has(s.bools, name):
@@ -42,6 +46,11 @@ func (s spec) parse(args []string) (parsed, error) {
 		default:
 			i++
 			p.flags[name] = append(p.flags[name], args[i])
+		}
+	}
+	for _, kv := range p.flags["env"] {
+		if !strings.Contains(kv, "=") {
+			return p, errors.New("env must use KEY=VALUE")
 		}
 	}
 	return p, nil

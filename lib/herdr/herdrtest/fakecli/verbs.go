@@ -83,7 +83,7 @@ func paneVerbs() map[string]verb {
 		"pane read": {id: "cli:pane:read", method: "pane.read", usage: "herdr pane read <pane_id>",
 			spec: spec{least: 1, value: "source lines format", bools: "ansi raw"}, params: readParams, then: printText},
 		"pane process-info": {id: "cli:pane:process_info", method: "pane.process_info",
-			spec:   spec{value: "pane", bools: "current"},
+			spec:   spec{value: "pane", bools: "current", bare: true},
 			params: func(p parsed) map[string]any { return p.copy(map[string]any{}, "pane:pane_id") }},
 		"pane split": {id: "cli:pane:split", method: "pane.split",
 			spec: spec{value: "pane direction ratio cwd env", bools: "current focus no-focus"}, params: splitParams},
