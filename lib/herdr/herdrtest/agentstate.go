@@ -133,7 +133,7 @@ func (s *Server) SetStatus(paneID string, status herdr.Status) error {
 	defer s.mu.Unlock()
 	p, err := s.findPane(paneID)
 	if err != nil {
-		return &herdr.Error{Code: err.code, Message: err.message}
+		return &herdr.Error{Method: "pane.get", Code: err.code, Message: err.message}
 	}
 	s.setStatus(p, string(status))
 	return nil

@@ -79,7 +79,7 @@ type Config struct {
 	Home    string   // home directory of panes and hooks; needed
 	Socket  string   // default: that of Session below Home
 	Session string   // default: the default session
-	Env     []string // of the server; HOME is put in. Default: the process's own without HERDR_* and XDG_*
+	Env     []string // of the server; HOME is put in. Default: the process's own without what tells of its terminal and agent
 	Shell   string   // default: bash, else sh
 	BinPath string   // HERDR_BIN_PATH; default: the running executable
 	Dir     string   // working directory of the server; default: the process's own
@@ -147,11 +147,22 @@ func (c *Config) environ() []string {
 	}
 	var env []string
 	for _, kv := range os.Environ() {
-		if !strings.HasPrefix(kv, "HERDR_") && !strings.HasPrefix(kv, "XDG_") && !strings.HasPrefix(kv, "TERM=") {
+		if !ofSession(kv) {
 			env = append(env, kv)
 		}
 	}
 	return env
+}
+
+// ofSession reports whether a variable tells of the terminal or the agent that
+// the tests run in, or of a person's own settings.
+func ofSession(kv string) bool {
+	for _, prefix := range []string{"HERDR_", "XDG_", "TERM=", "CLAUDE", "SESSIONHUB_"} {
+		if strings.HasPrefix(kv, prefix) {
+			return true
+		}
+	}
+	return false
 }
 
 func lookup(env []string, name string) string {

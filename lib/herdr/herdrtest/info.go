@@ -8,6 +8,7 @@ import (
 func (s *Server) paneInfo(p *pane) obj {
 	o := s.commonInfo(p)
 	put(o, "label", p.label)
+	put(o, "restore_error", p.restoreError)
 	o["scroll"] = obj{"offset_from_bottom": 0, "max_offset_from_bottom": p.history(), "viewport_rows": s.cfg.Rows}
 	return o
 }

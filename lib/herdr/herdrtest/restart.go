@@ -148,6 +148,9 @@ func (s *Server) judgeResumed() {
 			continue
 		}
 		a.detected = ""
+		if s.cfg.Dialect.KeepsErrorIDs {
+			p.restoreError = "agent did not start"
+		}
 		s.emitDetected(p, obj{})
 		s.setStatus(p, "unknown")
 	}

@@ -58,6 +58,8 @@ type pane struct {
 	agent      agentState
 	command    []string // of layout.apply
 	plugin     *pluginPane
+	// restoreError says since 0.9.2 why an agent could not be resumed.
+	restoreError string
 }
 
 const idAlphabet = "123456789ABCDEFGHJKMNPQRSTVWXYZ0"
