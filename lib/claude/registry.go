@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Kinds and entry points of processes in the registry.
@@ -35,18 +36,21 @@ const (
 
 // Process is an entry of the registry, sessions/<pid>.json.
 type Process struct {
-	PID        int    `json:"pid"`
-	SessionID  string `json:"sessionId"`
-	Cwd        string `json:"cwd"`
-	ProcStart  string `json:"procStart"`
-	PIDDomain  string `json:"pidDomain"`
-	Version    string `json:"version"`
-	Kind       string `json:"kind"`
-	Entrypoint string `json:"entrypoint"`
-	Status     string `json:"status"`
-	WaitingFor string `json:"waitingFor"`
-	Name       string `json:"name"`
-	NameSource string `json:"nameSource"`
+	PID             int    `json:"pid"`
+	SessionID       string `json:"sessionId"`
+	Cwd             string `json:"cwd"`
+	StartedAt       int64  `json:"startedAt"` // Unix time in ms
+	ProcStart       string `json:"procStart"`
+	PIDDomain       string `json:"pidDomain"`
+	Version         string `json:"version"`
+	Kind            string `json:"kind"`
+	Entrypoint      string `json:"entrypoint"`
+	Status          string `json:"status"`
+	WaitingFor      string `json:"waitingFor"`
+	Name            string `json:"name"`
+	NameSource      string `json:"nameSource"`
+	JobID           string `json:"jobId"`           // of a background session
+	BridgeSessionID string `json:"bridgeSessionId"` // while Remote Control is on
 }
 
 // Interactive reports whether a person sits at the process, as far as it says:
@@ -65,8 +69,18 @@ func (h Home) Sessions() string { return filepath.Join(string(h), "sessions") }
 // it, or never ran.
 var ErrNoRegistry = errors.New("Claude Code has no registry of live sessions")
 
-// maxEntry bounds a registry file in bytes; real ones have under 2 KiB.
+// maxEntry bounds a registry file in bytes, as Claude Code itself does; real
+// ones have under 2 KiB.
 const maxEntry = 256 << 10
+
+// The forms of pidDomain, by the system that writes it (read in the program,
+// 2.1.332): "linux:<machine id>:pid:[<namespace>]", "win32:<host>", and the
+// bare name of another system.
+const (
+	domainLinux   = "linux:"
+	domainWindows = "win32:"
+	domainMac     = "darwin"
+)
 
 // Live reads the registry and keeps the processes that are alive: the process
 // exists, is no zombie, began when the entry says, and belongs to this machine
@@ -110,22 +124,38 @@ func readEntry(path string) (Process, error) {
 	if err != nil {
 		return p, err
 	}
-	return p, json.Unmarshal(b, &p)
+	err = json.Unmarshal(b, &p)
+	var typ *json.UnmarshalTypeError
+	if errors.As(err, &typ) { // the others are read; Claude Code does so, too
+		err = nil
+	}
+	return p, err
 }
+
+// startSlack is how much later than its entry says a process may have begun:
+// what clocks are set by, and an entry's own delay.
+const startSlack = time.Minute
 
 func alive(p Process, t Table) bool {
 	if !t.SameDomain(p.PIDDomain) {
 		return false
 	}
 	o, ok := t.Find(p.PID)
-	return ok && !o.Zombie && t.SameStart(o, p.ProcStart)
+	if !ok || o.Zombie {
+		return false
+	}
+	if p.ProcStart == "" && p.StartedAt > 0 && !o.Began.IsZero() {
+		return !o.Began.After(time.UnixMilli(p.StartedAt).Add(startSlack))
+	}
+	return t.SameStart(o, p.ProcStart)
 }
 
 // OSProcess is a process as the operating system shows it.
 type OSProcess struct {
 	PID     int
 	Parent  int
-	Start   string // comparable with an entry's procStart
+	Start   string    // comparable with an entry's procStart
+	Began   time.Time // the same as a time; zero when it is not known
 	Zombie  bool
 	Stopped bool // suspended, as by Ctrl-Z
 }

@@ -6,9 +6,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 func writeEntry(t *testing.T, h Home, name string, v any) {
@@ -40,7 +42,7 @@ func sessionsOf(list []Process) string {
 // Field reports A13 and A35: the registry names processes that were killed,
 // and process ids that other programs have by now.
 func TestA13A35OnlyLivingProcessesCount(t *testing.T) {
-	table := NewTable()
+	table := thisTable(t)
 	self, ok := table.Find(os.Getpid())
 	if !ok || self.Start == "" || self.Parent == 0 {
 		t.Fatalf("this process: %+v, %v", self, ok)
@@ -78,6 +80,14 @@ func TestA13A35OnlyLivingProcessesCount(t *testing.T) {
 		{"process 0", "0.json", entry(0, "A", "", ""), ""},
 		{"no session yet", me, entry(os.Getpid(), "", self.Start, ""), ""},
 		{"a key file", strconv.Itoa(os.Getpid()) + ".key", "secret", ""},
+		{"fields of another type", me, map[string]any{"pid": os.Getpid(), "sessionId": "A", "procStart": self.Start, "status": 7, "cwd": []int{1}, "name": nil}, "A"},
+		{"a pid of another type", me, map[string]any{"pid": "x", "sessionId": "A", "procStart": self.Start}, ""},
+		{"a list", me, "[1]", ""},
+		{"empty", me, "", ""},
+		{"an old entry", me, map[string]any{"pid": os.Getpid(), "sessionId": "A", "startedAt": self.Began.UnixMilli()}, "A"},
+		{"an old entry of another process", me, map[string]any{"pid": os.Getpid(), "sessionId": "A", "startedAt": self.Began.Add(-time.Hour).UnixMilli()}, ""},
+		{"an old entry without a time", me, map[string]any{"pid": os.Getpid(), "sessionId": "A"}, "A"},
+		{"larger than any", me, `{"x":"` + strings.Repeat("y", maxEntry) + `"}`, ""},
 		{"unknown fields", me, map[string]any{"pid": os.Getpid(), "sessionId": "A", "procStart": self.Start, "new": []int{1}}, "A"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -102,21 +112,54 @@ func waitZombie(t *testing.T, table Table, pid int) {
 	t.Fatal("the child did not end")
 }
 
-func TestThisMachinesDomainCounts(t *testing.T) {
-	id, err := os.ReadFile("/etc/machine-id")
-	ns, nsErr := os.Readlink("/proc/self/ns/pid")
-	if err != nil || nsErr != nil {
-		t.Logf("no domain here: %v, %v", err, nsErr)
-		return
+func thisTable(t *testing.T) Table {
+	t.Helper()
+	table, err := NewTable()
+	if err != nil {
+		t.Fatal(err)
 	}
-	own := "linux:" + strings.TrimSpace(string(id)) + ":" + ns
-	if !NewTable().SameDomain(own) {
-		t.Errorf("%q is not this machine's", own)
+	return table
+}
+
+func TestOnlyThisMachinesDomainCounts(t *testing.T) {
+	table := thisTable(t)
+	for _, c := range []struct {
+		domain string
+		want   bool
+	}{
+		{PIDDomain(), true},
+		{"", true},                    // an old entry
+		{"plan9:tower", true},         // a form that nobody knows yet
+		{"linux:0000:pid:[1]", false}, // another machine's, by a shared home
+		{PIDDomain() + "1", runtime.GOOS != "linux"},
+		{"win32:tower", false},
+		{"darwin", runtime.GOOS != "linux"},
+	} {
+		if got := table.SameDomain(c.domain); got != c.want {
+			t.Errorf("%q: %v", c.domain, got)
+		}
+	}
+}
+
+func TestThisProcessBeganNow(t *testing.T) {
+	p, _ := thisTable(t).Find(os.Getpid())
+	if age := time.Since(p.Began); age < -2*time.Second || age > time.Hour {
+		t.Errorf("began %s ago", age)
+	}
+}
+
+func TestAnUnreadableRegistryIsAnError(t *testing.T) {
+	h := Home(t.TempDir())
+	if err := os.WriteFile(h.Sessions(), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Live(thisTable(t)); err == nil || errors.Is(err, ErrNoRegistry) {
+		t.Errorf("got %v", err)
 	}
 }
 
 func TestNoRegistry(t *testing.T) {
-	if _, err := Home(t.TempDir()).Live(NewTable()); !errors.Is(err, ErrNoRegistry) {
+	if _, err := Home(t.TempDir()).Live(thisTable(t)); !errors.Is(err, ErrNoRegistry) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -129,6 +172,8 @@ func TestInteractive(t *testing.T) {
 		{Process{Kind: "interactive", Entrypoint: "cli"}, true},
 		{Process{Kind: "interactive", Entrypoint: "sdk-cli"}, false},
 		{Process{Kind: "bg", Entrypoint: "cli"}, false},
+		{Process{Kind: "daemon"}, false},
+		{Process{Kind: "daemon-worker"}, false},
 		{Process{}, true}, // an old entry
 	} {
 		if got := c.p.Interactive(); got != c.want {

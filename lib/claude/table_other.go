@@ -3,50 +3,30 @@
 package claude
 
 import (
+	"context"
+	"fmt"
 	"os/exec"
-	"strconv"
-	"strings"
+	"runtime"
+	"time"
 )
 
-// psTable is one run of ps.
-type psTable map[int]OSProcess
+// psWait bounds one run of ps, which takes some 20 ms; Claude Code itself
+// gives it a second.
+const psWait = 3 * time.Second
 
-// NewTable returns the process table of this machine. When ps can't be run it
-// is empty, and no process counts as alive.
-func NewTable() Table {
-	cmd := exec.Command("ps", "-axo", "pid=,ppid=,state=,lstart=")
-	cmd.Env = append(cmd.Environ(), "LC_ALL=C")
+// NewTable returns the process table of this machine. An error says that it
+// can't be read, which proves nothing of any process.
+func NewTable() (Table, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), psWait)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "ps", psArgs...)
+	cmd.Env = append(cmd.Environ(), psEnv...)
 	out, err := cmd.Output()
-	t := psTable{}
 	if err != nil {
-		return t
+		return nil, fmt.Errorf("read the process table with ps: %w", err)
 	}
-	for _, line := range strings.Split(string(out), "\n") {
-		f := strings.Fields(line)
-		if len(f) < 4 {
-			continue
-		}
-		pid, err1 := strconv.Atoi(f[0])
-		parent, err2 := strconv.Atoi(f[1])
-		if err1 != nil || err2 != nil {
-			continue
-		}
-		t[pid] = OSProcess{
-			PID: pid, Parent: parent, Start: strings.Join(f[3:], " "),
-			Zombie: strings.HasPrefix(f[2], "Z"), Stopped: strings.HasPrefix(f[2], "T"),
-		}
-	}
-	return t
+	return parsePS(string(out)), nil
 }
 
-func (t psTable) Find(pid int) (OSProcess, bool) { p, ok := t[pid]; return p, ok }
-
-// SameStart compares the date text. One of another form is believed, as
-// nothing better is known.
-func (psTable) SameStart(p OSProcess, procStart string) bool {
-	want := strings.Fields(procStart)
-	return len(want) != len(strings.Fields(p.Start)) || strings.Join(want, " ") == p.Start
-}
-
-// SameDomain refuses entries of Linux machines.
-func (psTable) SameDomain(d string) bool { return !strings.HasPrefix(d, "linux:") }
+// PIDDomain is what Claude Code writes as pidDomain here.
+func PIDDomain() string { return runtime.GOOS }

@@ -59,7 +59,7 @@ const (
 	// retryFirst and retryLast bound the looks at a pane whose Claude has no
 	// session yet: herdr learns it 0.1 to 0.4 s after the start (finding 6 of
 	// the Claude captures), but a trust prompt can stand for hours.
-	retryFirst = 150 * time.Millisecond
+	retryFirst = 100 * time.Millisecond
 	retryLast  = 10 * time.Second
 )
 
@@ -91,8 +91,10 @@ func (w *Watcher) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 		case <-timer.C:
-		case k := <-wakes.c:
-			w.wake(k)
+		case <-wakes.c[wakeQueue]:
+			w.wake(wakeQueue)
+		case <-wakes.c[wakeLook]:
+			w.wake(wakeLook)
 		case <-ticker.C:
 			w.checkClock()
 			if now := w.Now(); now.Sub(lastTick) >= tick {
@@ -137,7 +139,7 @@ func (w *Watcher) afterPass(p *pass, res Result) {
 		w.plan.retry = 0
 		return
 	}
-	w.plan.retry = min(max(2*w.plan.retry, retryFirst), retryLast)
+	w.plan.retry = min(max(w.plan.retry*5/4, retryFirst), retryLast)
 	w.plan.at(&w.plan.pass, w.Now().Add(w.plan.retry))
 }
 

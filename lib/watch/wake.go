@@ -14,9 +14,11 @@ const (
 	wakeLook                  // something to look at
 )
 
-// wakes tells of changed files. err is set when there is no file watch.
+// wakes tells of changed files, each kind by a channel of its own, so that
+// many of one kind never hide one of the other. err is set when there is no
+// file watch.
 type wakes struct {
-	c      chan wakeKind
+	c      [2]chan struct{} // by wakeKind
 	err    error
 	fs     *fsnotify.Watcher
 	claude string // Claude's folder of live sessions
@@ -26,7 +28,10 @@ type wakes struct {
 // watchFiles watches the state directory for appends and Claude's folder of
 // live sessions for changes. Its goroutine ends with close.
 func (w *Watcher) watchFiles() *wakes {
-	k := &wakes{c: make(chan wakeKind, 2), claude: w.Claude}
+	k := &wakes{claude: w.Claude}
+	for i := range k.c {
+		k.c[i] = make(chan struct{}, 1)
+	}
 	if k.err = w.Dir.Ensure(); k.err != nil {
 		return k
 	}
@@ -85,8 +90,8 @@ func (k *wakes) run(queue, look, spill, claude string) {
 
 func (k *wakes) send(kind wakeKind) {
 	select {
-	case k.c <- kind:
-	default: // two wait already; the fallback tick covers the rest
+	case k.c[kind] <- struct{}{}:
+	default: // one waits already
 	}
 }
 

@@ -123,7 +123,7 @@ type server struct {
 	look     Look
 	good     bool // look holds something
 	lookAt   time.Time
-	untold   bool // sessions came or went since the last heartbeat
+	untold   bool      // sessions came or went since the last heartbeat
 	passed   bool      // look was taken in this pass
 	pause    time.Time // no look before
 	goneAt   time.Time // since when nobody listens; zero while somebody does

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -64,9 +65,10 @@ func newWorld(t *testing.T) *world.World {
 
 // flow is one run of the main job.
 type flow struct {
-	t *testing.T
-	w *world.World
-	h *herdr.Client
+	t       *testing.T
+	w       *world.World
+	h       *herdr.Client
+	command string // what is typed to start Claude; default "claude"
 }
 
 func ctx(t *testing.T) context.Context {
@@ -96,7 +98,7 @@ func (f *flow) typeLine(pane, line string) {
 func (f *flow) startClaude() (pane, session string) {
 	f.t.Helper()
 	pane = f.openPane()
-	f.typeLine(pane, "claude")
+	f.typeLine(pane, cmp.Or(f.command, "claude"))
 	f.until("herdr detects Claude in "+pane, func() bool {
 		p, err := f.h.Pane(ctx(f.t), pane)
 		return err == nil && p.Agent == "claude"
@@ -128,7 +130,8 @@ func (f *flow) until(what string, cond func() bool) {
 	if err := world.Until(what, func() (bool, error) { return cond(), nil }); err != nil {
 		list, _ := f.w.Tool("shctl", "status", "--json", "--all")
 		snap, _ := f.w.Tool("shwatch", "snapshot", "--explain", "--herdr", f.w.Socket)
-		f.t.Fatalf("%v\nstatus: %s\nsnapshot: %s", err, list, snap)
+		waits, _ := f.w.Tool("shq", "cat")
+		f.t.Fatalf("%v\nstatus: %s\nsnapshot: %s\nwaiting: %s", err, list, snap, waits)
 	}
 }
 
@@ -217,6 +220,8 @@ func (f *flow) mainJob(server herdrServer) {
 	f.typeLine(pane, "1")
 	f.untilState(session, record.Done, record.Idle)
 
+	f.typeLine(pane, "hello") // something to resume
+	f.untilState(session, record.Done, record.Idle)
 	f.restart(server, pane, session)
 	f.end()
 	f.books()
@@ -225,8 +230,6 @@ func (f *flow) mainJob(server herdrServer) {
 // restart restarts herdr: a session that had ended stays ended, a live one
 // that is resumed is never lost.
 func (f *flow) restart(server herdrServer, pane, session string) {
-	f.typeLine(pane, "hello") // something to resume
-	f.untilState(session, record.Done, record.Idle)
 	gonePane, gone := f.startClaude()
 	f.typeLine(gonePane, "/exit")
 	f.untilEnded(gone)

@@ -18,14 +18,16 @@ import (
 type real struct {
 	path string
 	w    *world.World
+	env  []string
 	cmd  *exec.Cmd
 	out  bytes.Buffer
 }
 
-func startReal(t *testing.T, w *world.World) *real {
+// begin links the plugin and starts the server, which runs the startup hook.
+func (r *real) begin(t *testing.T) {
 	t.Helper()
-	r := &real{path: os.Getenv("HERDR"), w: w}
-	if r.path == "" {
+	w := r.w
+	if r.path = os.Getenv("HERDR"); r.path == "" {
 		t.Fatal("HERDR names no herdr: use make test-herdr HERDR=/path/to/herdr")
 	}
 	dir := filepath.Join(w.Home, ".config", "herdr")
@@ -41,19 +43,18 @@ func startReal(t *testing.T, w *world.World) *real {
 		t.Fatal(err)
 	}
 	link := exec.Command(r.path, "plugin", "link", plugin)
-	link.Env = w.Env()
+	link.Env = r.env
 	if out, err := link.CombinedOutput(); err != nil {
 		t.Fatalf("plugin link: %v\n%s", err, out)
 	}
 	r.start(t)
 	t.Cleanup(func() { r.stop(t) })
-	return r
 }
 
 func (r *real) start(t *testing.T) {
 	t.Helper()
 	r.cmd = exec.Command(r.path, "server")
-	r.cmd.Env, r.cmd.Dir = r.w.Env(), r.w.Home
+	r.cmd.Env, r.cmd.Dir = r.env, r.w.Home
 	r.cmd.Stderr = &r.out
 	if err := r.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -84,6 +85,7 @@ func (r *real) Restart(t *testing.T) {
 
 func TestRealHerdrMainJob(t *testing.T) {
 	w := newWorld(t)
-	r := startReal(t, w)
+	r := &real{w: w, env: w.Env()}
+	r.begin(t)
 	(&flow{t: t, w: w, h: w.Herdr()}).mainJob(r)
 }

@@ -35,11 +35,16 @@ func (e *entry) write() error {
 	if err != nil {
 		return err
 	}
-	self, _ := claude.NewTable().Find(os.Getpid())
+	table, err := claude.NewTable()
+	if err != nil {
+		return err
+	}
+	self, _ := table.Find(os.Getpid())
+	now := time.Now().UnixMilli()
 	v := map[string]any{
-		"pid": os.Getpid(), "sessionId": e.SessionID, "cwd": cwd, "startedAt": time.Now().UnixMilli(), "procStart": self.Start,
-		"version": strings.Fields(version)[0], "kind": claude.KindInteractive, "entrypoint": e.Entrypoint,
-		"status": e.Status, "updatedAt": time.Now().UnixMilli(), "name": filepath.Base(cwd),
+		"pid": os.Getpid(), "sessionId": e.SessionID, "cwd": cwd, "startedAt": self.Began.UnixMilli(), "procStart": self.Start,
+		"version": strings.Fields(version)[0], "kind": claude.KindInteractive, "entrypoint": e.Entrypoint, "pidDomain": claude.PIDDomain(),
+		"status": e.Status, "updatedAt": now, "statusUpdatedAt": now, "name": filepath.Base(cwd), "nameSource": "derived",
 	}
 	if e.WaitingFor != "" {
 		v["waitingFor"] = e.WaitingFor
@@ -67,14 +72,8 @@ func itoa(n int) string {
 
 // folder is where the transcripts of the working directory lie.
 func folder() string {
-	cwd, _ := os.Getwd()
-	name := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return '-'
-	}, cwd)
-	return filepath.Join(string(home()), "projects", name)
+	cwd, _ := os.Getwd() // "" has a folder, too
+	return home().Project(cwd)
 }
 
 func (s *session) transcript() string {
