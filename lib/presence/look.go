@@ -72,11 +72,15 @@ func Outside(home claude.Home) ([]Session, error) {
 }
 
 // readRegistry reads the registry and where sessions were continued. An
-// unreadable registry is an error: without it a session could be taken for
-// another.
+// unreadable registry, or process table, is an error: without it a session
+// could be taken for another, or for dead.
 func (w *Witnesses) readRegistry(home claude.Home) error {
-	w.Table = claude.NewTable()
-	list, err := home.Live(w.Table)
+	table, err := claude.NewTable()
+	if err != nil {
+		return err
+	}
+	w.Table = table
+	list, err := home.Live(table)
 	if errors.Is(err, claude.ErrNoRegistry) {
 		return nil
 	}
@@ -89,7 +93,7 @@ func (w *Witnesses) readRegistry(home claude.Home) error {
 		if p.Status != claude.StatusIdle {
 			continue // only one at rest can have been left
 		}
-		if path, ok := home.Transcript(p.SessionID); ok {
+		if path, ok := home.TranscriptNear(p.SessionID, p.Cwd); ok {
 			if next, ok := claude.ContinuedIn(path); ok {
 				w.ContinuedIn[p.SessionID] = next
 			}
