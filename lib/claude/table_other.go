@@ -5,7 +5,6 @@ package claude
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"runtime"
 	"time"
 )
@@ -19,9 +18,7 @@ const psWait = 3 * time.Second
 func NewTable() (Table, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), psWait)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "ps", psArgs...)
-	cmd.Env = append(cmd.Environ(), psEnv...)
-	out, err := cmd.Output()
+	out, err := ps(ctx).Output()
 	if err != nil {
 		return nil, fmt.Errorf("read the process table with ps: %w", err)
 	}

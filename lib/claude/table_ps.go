@@ -1,6 +1,8 @@
 package claude
 
 import (
+	"context"
+	"os/exec"
 	"strconv"
 	"strings"
 	"time"
@@ -9,13 +11,14 @@ import (
 // psTable is one run of ps, for systems without /proc.
 type psTable map[int]OSProcess
 
-// psArgs and psEnv make ps print what parsePS reads. Claude Code writes an
-// entry's procStart with the same two variables on macOS (read in the program,
+// ps is the run of ps whose lines parsePS reads. Claude Code writes an entry's
+// procStart with the same two variables on macOS (read in the program,
 // 2.1.332): in another zone each live session would look like a dead one's.
-var (
-	psArgs = []string{"-axo", "pid=,ppid=,state=,lstart="}
-	psEnv  = []string{"LC_ALL=C", "TZ=UTC"}
-)
+func ps(ctx context.Context) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "ps", "-axo", "pid=,ppid=,state=,lstart=")
+	cmd.Env = append(cmd.Environ(), "LC_ALL=C", "TZ=UTC")
+	return cmd
+}
 
 // lstart is the form of ps's start time, in UTC, once its blanks are single.
 const lstart = "Mon Jan 2 15:04:05 2006"

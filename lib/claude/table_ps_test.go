@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What ps prints on macOS for psArgs.
+// What ps prints on macOS.
 const psSample = `    1     0 Ss   Mon Nov 30 21:00:01 2026
   431     1 S+   Tue Dec  1 02:05:09 2026
   502   431 T    Tue Dec  1 02:06:00 2026
@@ -42,8 +42,11 @@ func TestParsePS(t *testing.T) {
 // Claude Code writes the start in UTC; in the local zone, live sessions would
 // count as dead.
 func TestPSAsksForUTC(t *testing.T) {
-	if !slices.Contains(psEnv, "TZ=UTC") || !slices.Contains(psEnv, "LC_ALL=C") {
-		t.Errorf("ps runs with %q", psEnv)
+	t.Setenv("TZ", "Europe/Stockholm")
+	t.Setenv("LC_ALL", "sv_SE.UTF-8")
+	env := ps(t.Context()).Environ()
+	if !slices.Contains(env, "TZ=UTC") || !slices.Contains(env, "LC_ALL=C") || slices.Contains(env, "TZ=Europe/Stockholm") {
+		t.Errorf("ps runs with %q", env)
 	}
 }
 
