@@ -222,6 +222,27 @@ func (x *suite) failedResume(t *testing.T) {
 	}
 }
 
+// outlive: hooks live on when the server ends, but their output is a broken
+// pipe (finding 29).
+func (x *suite) outlive(t *testing.T) {
+	dir := x.plugin(t, "[[actions]]\nid = \"outlives\"\ntitle = \"Outlives\"\n"+
+		"command = [\"sh\", \"-c\", \"trap '' PIPE; touch begun; until [ -e go ]; do sleep 0.05; done; echo x 2>/dev/null || touch broken\"]\n")
+	_, err := x.c.InvokeAction(x.ctx, herdr.Invocation{ActionID: "outlives"})
+	x.try(t, err)
+	exists := func(name string) func() bool {
+		return func() bool { _, err := os.Stat(filepath.Join(dir, name)); return err == nil }
+	}
+	x.eventually(t, "the command's begin", exists("begun"))
+	x.try(t, x.Restart(Stopped))
+	x.try(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o644))
+	x.eventually(t, "a broken pipe", exists("broken"))
+	logs, err := x.c.PluginLogs(x.ctx, herdr.Logs{PluginID: "example.recorder"})
+	x.try(t, err)
+	if len(logs) != 0 {
+		t.Errorf("the log of the last run: %+v", logs)
+	}
+}
+
 // stop ends the server by its own method.
 func (x *suite) stop(t *testing.T) {
 	sub, err := x.c.Subscribe(x.ctx, []herdr.Subscription{{Type: "tab.renamed"}})

@@ -63,6 +63,7 @@ func Conformance(t *testing.T, target Target) {
 		{"Notifications", (*suite).notifications},
 		{"Layout", (*suite).layout},
 		{"Plugins", (*suite).plugins},
+		{"Manifests", (*suite).manifests},
 		{"Hooks", (*suite).hooks},
 		{"PluginCommands", (*suite).pluginCommands},
 		{"PluginPanes", (*suite).pluginPanes},
@@ -74,6 +75,7 @@ func Conformance(t *testing.T, target Target) {
 		{"Prompts", (*suite).prompts},
 		{"CommandLimit", (*suite).commandLimit},
 		{"Restart", (*suite).restart},
+		{"Outlive", (*suite).outlive},
 		{"FailedResume", (*suite).failedResume},
 		{"Stop", (*suite).stop},
 	} {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"sort"
 	"strings"
 
@@ -152,6 +153,12 @@ func readManifest(path, version string) (manifest, *apiError) {
 	if err != nil {
 		return m, fail("plugin_manifest_parse_failed", "TOML parse error: %v", err)
 	}
+	if err := m.checkWords(); err != nil {
+		return m, err
+	}
+	if meta.IsDefined("platforms") && len(m.Platforms) == 0 {
+		return m, fail("invalid_plugin_platform", "platforms must not be an empty array; omit the field to leave platforms undeclared")
+	}
 	for _, key := range []string{"id", "name", "version"} {
 		if !meta.IsDefined(key) {
 			return m, fail("plugin_manifest_parse_failed", "TOML parse error at line 1, column 1: missing field `%s`", key)
@@ -165,17 +172,34 @@ func (m manifest) check(version string) *apiError {
 	case len(m.ID) > 120 || m.ID == "" || !only(m.ID, ".:_-"):
 		return fail("invalid_plugin_id", "invalid plugin id")
 	case strings.TrimSpace(m.Name) == "":
-		return fail("invalid_plugin_name", "plugin name must not be empty")
+		return fail("invalid_plugin_name", "plugin name is required")
 	case strings.TrimSpace(m.Version) == "":
-		return fail("invalid_plugin_version", "plugin version must not be empty")
+		return fail("invalid_plugin_version", "plugin version is required")
 	case m.MinHerdrVersion == "":
 		return fail("invalid_plugin_min_herdr_version", "plugin min_herdr_version is required")
 	case !regexp.MustCompile(`^\d+\.\d+\.\d+$`).MatchString(m.MinHerdrVersion):
-		return fail("invalid_plugin_min_herdr_version", "plugin min_herdr_version must be a version such as 0.8.0")
+		return fail("invalid_plugin_min_herdr_version", "plugin min_herdr_version must be a semantic version like 0.8.2")
 	case version != "" && newer(m.MinHerdrVersion, version):
 		return fail("plugin_requires_newer_herdr", "plugin requires Herdr %s or newer; current Herdr is %s", m.MinHerdrVersion, version)
 	}
 	return m.checkCommands()
+}
+
+// checkWords knows the words that herdr's parser refuses.
+func (m manifest) checkWords() *apiError {
+	for _, p := range m.Platforms {
+		if p != "linux" && p != "macos" && p != "windows" {
+			return fail("plugin_manifest_parse_failed", "TOML parse error: invalid_plugin_platform: unknown platform %q", p)
+		}
+	}
+	for _, p := range m.Panes {
+		switch p.Placement {
+		case "", "overlay", "popup", "split", "tab", "zoomed":
+		default:
+			return fail("plugin_manifest_parse_failed", "TOML parse error: unknown variant `%s`", p.Placement)
+		}
+	}
+	return nil
 }
 
 func (m manifest) checkCommands() *apiError {
@@ -187,17 +211,22 @@ func (m manifest) checkCommands() *apiError {
 			kind = "pane"
 		}
 		if c.ID == "" || !only(c.ID, ":_-") {
-			return fail("invalid_plugin_"+kind+"_id", "invalid plugin %s id", kind)
+			return fail("invalid_plugin_"+kind+"_id", "invalid %s id", kind)
 		}
 		if seen[kind+c.ID] {
-			return fail("duplicate_plugin_"+kind+"_id", "duplicate plugin %s id %s", kind, c.ID)
+			return fail("duplicate_plugin_"+kind+"_id", "duplicate %s id '%s'", kind, c.ID)
 		}
 		seen[kind+c.ID] = true
 		commands = append(commands, manifestHook{Command: c.Command})
 	}
 	for _, c := range commands {
-		if len(c.Command) == 0 || c.Command[0] == "" {
-			return fail("invalid_plugin_command", "plugin command must not be empty")
+		if len(c.Command) == 0 || slices.Contains(c.Command, "") {
+			return fail("invalid_plugin_command", "command must contain non-empty argv strings")
+		}
+	}
+	for _, p := range m.Panes {
+		if (p.Width != nil || p.Height != nil) && p.Placement != "popup" {
+			return fail("invalid_plugin_pane_size", "pane width and height are only supported when placement is popup")
 		}
 	}
 	return nil
@@ -218,7 +247,7 @@ func newer(a, b string) bool {
 func (m manifest) warn() []string {
 	var out []string
 	if len(m.Platforms) == 0 {
-		out = append(out, "plugin manifest does not declare platforms")
+		out = append(out, "manifest does not declare platforms; platform support unknown")
 	}
 	for _, e := range m.Events {
 		hookable := globalKind(e.On) || e.On == statusEvent
@@ -227,7 +256,7 @@ func (m manifest) warn() []string {
 			hookable = false
 		}
 		if !hookable {
-			out = append(out, "unknown plugin event: "+e.On)
+			out = append(out, "unknown event '"+e.On+"'")
 		}
 	}
 	return out

@@ -6,7 +6,7 @@ import (
 
 type linkParams struct {
 	Path    string `json:"path" need:""`
-	Enabled *bool  `json:"enabled"`
+	Enabled *bool  `json:"enabled" nonull:""`
 }
 
 func (s *Server) linkPlugin(p linkParams) (obj, *apiError) {

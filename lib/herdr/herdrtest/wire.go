@@ -130,7 +130,7 @@ func duplicateID(line []byte) bool {
 
 // decode reads params into the struct that into points to. As in herdr a field
 // may be left out unless it is tagged need:"", may be null only if it is a
-// pointer, and is one of the words of its enum tag.
+// pointer and not tagged nonull:"", and is one of the words of its enum tag.
 func decode(raw json.RawMessage, into any) *apiError {
 	if isNull(raw) {
 		return malformed("invalid type: null, expected struct")
@@ -163,7 +163,8 @@ func decodeField(fields map[string]json.RawMessage, f reflect.StructField, v ref
 		return nil
 	}
 	if isNull(raw) {
-		if v.Kind() == reflect.Pointer || v.Type() == reflect.TypeFor[json.RawMessage]() {
+		_, never := f.Tag.Lookup("nonull")
+		if v.Kind() == reflect.Pointer && !never || v.Type() == reflect.TypeFor[json.RawMessage]() {
 			return nil
 		}
 		return malformed("invalid type: null, expected %s", expected(v.Type()))
