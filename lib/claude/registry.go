@@ -67,7 +67,7 @@ func (h Home) Sessions() string { return filepath.Join(string(h), "sessions") }
 
 // ErrNoRegistry says that there is no registry: this Claude Code is older than
 // it, or never ran.
-var ErrNoRegistry = errors.New("Claude Code has no registry of live sessions")
+var ErrNoRegistry = errors.New("no registry of live Claude Code sessions")
 
 // maxEntry bounds a registry file in bytes, as Claude Code itself does; real
 // ones have under 2 KiB.

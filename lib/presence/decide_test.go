@@ -149,6 +149,29 @@ func TestDecideFindings(t *testing.T) {
 			s.claude(9, 1, "B idle bg")
 			s.w.ContinuedIn["A"] = "B"
 		}, "B@p1:done"},
+		{"4: what the continuation does is the state", func(s *scene) {
+			sh := s.pane("p1", "claude", "working", "A")
+			s.front("p1", s.claude(1, sh, "A idle"))
+			s.claude(9, 1, "B busy bg")
+			s.w.ContinuedIn["A"] = "B"
+		}, "B@p1:working"},
+		{"4: the continuation asks", func(s *scene) {
+			sh := s.pane("p1", "claude", "done", "A")
+			s.front("p1", s.claude(1, sh, "A idle"))
+			s.claude(9, 1, "B waiting permission_prompt bg")
+			s.w.ContinuedIn["A"] = "B"
+		}, "B@p1:blocked"},
+		{"4: continued outside herdr", func(s *scene) {
+			s.claude(1, 1, "A idle")
+			s.claude(9, 1, "B busy bg")
+			s.w.ContinuedIn["A"] = "B"
+		}, "B@:working"},
+		{"5: claude -p beside a suspended claude", func(s *scene) {
+			sh := s.pane("p1", "claude", "idle", "P")
+			s.claude(1, sh, "A idle")
+			s.t[1] = claude.OSProcess{PID: 1, Parent: sh, Stopped: true}
+			s.front("p1", s.claude(2, sh, "P busy sdk-cli"))
+		}, "A@p1:unknown"},
 		{"5: claude -p in a shell pane is nobody's session", func(s *scene) {
 			sh := s.pane("p1", "claude", "idle", "P")
 			s.front("p1", s.claude(1, sh, "P busy sdk-cli"))
@@ -201,6 +224,14 @@ func TestDecideFindings(t *testing.T) {
 			s.t.add(70, sh)
 			s.front("p1", herdr.Process{PID: 70, Name: "mywrap"}, s.claude(1, 70, "A idle"))
 		}, "A@p1:idle"},
+		{"10: a moved pane: the process has the old id, the pane the new one", func(s *scene) {
+			sh := s.pane("w2:p1", "claude", "idle", "A")
+			s.front("w2:p1", s.claude(1, sh, "A idle"))
+		}, "A@w2:p1:idle"},
+		{"claude in the place of the shell", func(s *scene) {
+			sh := s.pane("p1", "claude", "idle", "-")
+			s.front("p1", s.claude(sh, 1, "A idle"))
+		}, "A@p1:idle"},
 		{"11 and 53: background workers are never in a pane", func(s *scene) {
 			s.pane("p1", "-", "unknown", "-")
 			s.claude(9, 1, "B busy bg")
@@ -213,6 +244,18 @@ func TestDecideFindings(t *testing.T) {
 			sh := s.pane("p1", "claude", "done", "A")
 			s.front("p1", s.claude(1, sh, "A waiting dialog_open"))
 		}, "A@p1:idle"},
+		{"12: background agents: at its prompt, yet both say that it works", func(s *scene) {
+			sh := s.pane("p1", "claude", "working", "A")
+			s.front("p1", s.claude(1, sh, "A busy"))
+		}, "A@p1:working"},
+		{"13: a dialog that wants an answer", func(s *scene) {
+			sh := s.pane("p1", "claude", "idle", "A")
+			s.front("p1", s.claude(1, sh, "A waiting sandbox_request"))
+		}, "A@p1:blocked"},
+		{"14: blocked by a dialog that the registry does not tell", func(s *scene) {
+			sh := s.pane("p1", "claude", "blocked", "A")
+			s.front("p1", s.claude(1, sh, "A idle"))
+		}, "A@p1:blocked"},
 		{"13: the exit dialog, which herdr takes for blocked", func(s *scene) {
 			sh := s.pane("p1", "claude", "blocked", "A")
 			s.front("p1", s.claude(1, sh, "A waiting dialog_open"))
@@ -237,6 +280,10 @@ func TestDecideFindings(t *testing.T) {
 			sh := s.pane("p1", "claude", "done", "A")
 			s.front("p1", s.claude(1, sh, "A idle"))
 		}, "A@p1:done"},
+		{"18: done while a dialog is up", func(s *scene) {
+			sh := s.pane("p1", "claude", "done", "A")
+			s.front("p1", s.claude(1, sh, "A waiting permission_prompt"))
+		}, "A@p1:blocked"},
 		{"19: released: the process is gone, the agent still there", func(s *scene) {
 			s.pane("p1", "claude", "idle", "A")
 		}, "?p1"},
@@ -268,9 +315,21 @@ func TestDecideFindings(t *testing.T) {
 		{"no registry: herdr's word", func(s *scene) {
 			s.w.HasRegistry = false
 			s.pane("p1", "claude", "working", "A")
+			s.front("p1", herdr.Process{PID: 1, Name: "claude"})
 			s.pane("p2", "claude", "idle", "-")
+			s.front("p2", herdr.Process{PID: 2, Name: "claude"})
 			s.pane("p3", "-", "unknown", "C")
+			s.pane("p4", "codex", "working", "-")
 		}, "A@p1:working ?p2"},
+		{"no registry: claude in the place of the shell", func(s *scene) {
+			s.w.HasRegistry = false
+			sh := s.pane("p1", "claude", "idle", "A")
+			s.front("p1", herdr.Process{PID: sh, Name: "claude"})
+		}, "A@p1:idle"},
+		{"44: no registry: restored, only the shell runs", func(s *scene) {
+			s.w.HasRegistry = false
+			s.pane("p1", "claude", "idle", "A")
+		}, "?p1"},
 		{"no registry, no process: unidentified", func(s *scene) {
 			s.w.HasRegistry = false
 			s.pane("p1", "claude", "idle", "A")

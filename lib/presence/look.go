@@ -40,7 +40,7 @@ func Look(ctx context.Context, h Herdr, home claude.Home) (Verdict, herdr.Snapsh
 	if err := herdr.CheckVersion(snap.Version); err != nil {
 		return Verdict{}, snap, err
 	}
-	w := Witnesses{Panes: snap.Panes, Processes: map[string]herdr.ProcessInfo{}}
+	w := Witnesses{Panes: snap.Panes, Processes: map[string]herdr.ProcessInfo{}, Failed: map[string]error{}}
 	if err := w.readRegistry(home); err != nil {
 		return Verdict{}, snap, err
 	}
@@ -114,11 +114,12 @@ func (w *Witnesses) ask(ctx context.Context, h Herdr, panes []string) {
 			ctx, cancel := context.WithTimeout(ctx, askWait)
 			defer cancel()
 			info, err := h.ProcessInfo(ctx, id)
-			if err != nil {
-				return
-			}
 			mu.Lock()
 			defer mu.Unlock()
+			if err != nil {
+				w.Failed[id] = err
+				return
+			}
 			w.Processes[id] = info
 		})
 	}

@@ -22,10 +22,12 @@ func (d *decision) outside() {
 		}
 		s := Session{LiveSession: record.LiveSession{Session: p.SessionID, Agent: agent, PID: p.PID, Cwd: p.Cwd}}
 		s.why("the registry names it for process %d, which is in no pane of this herdr", p.PID)
-		d.setState(&s, herdr.StatusUnknown, p)
 		if next := d.ContinuedIn[p.SessionID]; next != "" {
 			s.Session = next
+			s.why("%s was put into the background and goes on as this one (finding 4)", p.SessionID)
+			p = d.continuation(p, next)
 		}
+		d.setState(&s, herdr.StatusUnknown, p)
 		d.verdict.Outside = append(d.verdict.Outside, s)
 	}
 }

@@ -22,9 +22,10 @@ const agent = "claude"
 // Witnesses is what is known at one moment of one herdr server.
 type Witnesses struct {
 	Panes []herdr.Pane
-	// Processes are the answers of process_info by pane id; a pane for which
-	// there was none is missing.
+	// Processes are the answers of process_info by pane id. A pane for which
+	// there was none is missing; Failed tells why.
 	Processes map[string]herdr.ProcessInfo
+	Failed    map[string]error
 	// Registry holds the live processes of Claude's registry. HasRegistry is
 	// false when this Claude keeps none.
 	Registry    []claude.Process
@@ -87,14 +88,23 @@ func (d *decision) pane(p *herdr.Pane) {
 	case found.headless:
 		return // `claude -p` and background workers are not the person's (findings 5, 53)
 	case !known:
-		d.unidentified(p, "herdr shows Claude, but no process of the pane (findings 30, 44)")
-	case d.HasRegistry && !runsClaude(info):
+		d.unidentified(p, d.noProcess(p.PaneID))
+	case !runsClaude(info):
 		d.unidentified(p, "herdr shows Claude, but none runs in the pane: it starts, or has just ended (finding 44)")
 	case d.HasRegistry:
 		d.unidentified(p, "Claude's registry does not know the pane's process: it asks for trust, or starts (finding 6)")
 	default:
 		d.byHerdr(p)
 	}
+}
+
+// noProcess says why nothing is known of a pane's processes.
+func (d *decision) noProcess(pane string) string {
+	const why = "herdr shows Claude, but no process of the pane (findings 30, 44)"
+	if err := d.Failed[pane]; err != nil {
+		return why + ": " + text.Line(err.Error())
+	}
+	return why
 }
 
 // found is what the registry knows of a pane's processes.
@@ -151,16 +161,28 @@ func (d *decision) live(p *herdr.Pane, proc claude.Process) {
 	if h := herdrSession(p); h != "" && h != proc.SessionID {
 		s.why("herdr names %s, which is stale (finding 2)", h)
 	}
-	d.setState(&s, p.AgentStatus, proc)
 	if next := d.ContinuedIn[proc.SessionID]; next != "" {
 		s.Session = next
 		s.why("%s was put into the background and goes on as this one (finding 4)", proc.SessionID)
+		proc = d.continuation(proc, next)
 	}
+	d.setState(&s, p.AgentStatus, proc)
 	if o, ok := d.Table.Find(proc.PID); ok && o.Stopped {
 		s.AgentState, s.Background = record.Unknown, false
 		s.why("its process is suspended, and owns the session all the same (finding 41)")
 	}
 	d.verdict.Sessions = append(d.verdict.Sessions, s)
+}
+
+// continuation is the process whose status counts for a session that goes on
+// as another: its background process, as the pane's own says idle for ever.
+func (d *decision) continuation(proc claude.Process, next string) claude.Process {
+	for _, p := range d.Registry {
+		if p.SessionID == next {
+			proc.Status, proc.WaitingFor = p.Status, p.WaitingFor
+		}
+	}
+	return proc
 }
 
 // setState combines what herdr and the registry say. The registry is
@@ -235,9 +257,11 @@ func (d *decision) unidentified(p *herdr.Pane, why string) {
 }
 
 // runsClaude reports whether a pane's foreground may be Claude: anything but
-// the shell itself.
+// the shell itself, which a Claude may have replaced by exec.
 func runsClaude(info herdr.ProcessInfo) bool {
-	return slices.ContainsFunc(info.ForegroundProcesses, func(p herdr.Process) bool { return p.PID != info.ShellPID })
+	return slices.ContainsFunc(info.ForegroundProcesses, func(p herdr.Process) bool {
+		return p.PID != info.ShellPID || p.Name == agent
+	})
 }
 
 // titleLimit bounds a title in characters.

@@ -47,7 +47,7 @@ func main() {
 		}
 	}
 	if err := interactive(resume); err != nil {
-		fmt.Fprintln(os.Stderr, "fakeclaude:", err)
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
@@ -76,7 +76,7 @@ func interactive(resume string) error {
 	} else {
 		s.source = "resume"
 		if !s.hasTranscript() {
-			return fmt.Errorf("No conversation found with session ID: %s", resume)
+			return errNotFound(resume)
 		}
 	}
 	end := make(chan os.Signal, 1)
@@ -84,6 +84,11 @@ func interactive(resume string) error {
 	defer s.entry.remove()
 	return s.run(end)
 }
+
+// errNotFound is in the words of the real one.
+type errNotFound string
+
+func (e errNotFound) Error() string { return "No conversation found with session ID: " + string(e) }
 
 // newID is a random UUID (RFC 9562, version 4), as the real one's ids are.
 func newID() string {
