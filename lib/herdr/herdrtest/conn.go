@@ -139,10 +139,19 @@ func (c *exchange) answer(result obj, err *apiError, fault *Fault) {
 	c.write(line)
 }
 
+// write gives each piece its own time, so that a long answer may take longer
+// than a reader that does not read.
 func (c *exchange) write(line []byte) error {
-	c.conn.SetWriteDeadline(time.Now().Add(writeTime))
-	_, err := c.conn.Write(line)
-	return err
+	for len(line) > 0 {
+		piece := line[:min(len(line), 256<<10)]
+		c.conn.SetWriteDeadline(time.Now().Add(writeTime))
+		n, err := c.conn.Write(piece)
+		if err != nil {
+			return err
+		}
+		line = line[n:]
+	}
+	return nil
 }
 
 // hungUp returns a channel that is closed when the client says or does anything
