@@ -1,0 +1,89 @@
+// Package script runs testscripts: commands as users type them, each in a home
+// of its own, against the real hub.
+package script
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"sessionhub/lib/herdr/herdrtest"
+	"sessionhub/lib/hub/hubtest"
+)
+
+// Main lets a test binary be the tool when a script runs it.
+func Main(m *testing.M, tool string, main func()) {
+	testscript.Main(m, map[string]func(){tool: main})
+}
+
+// Run runs the scripts in testdata/script. Besides the commands of testscript
+// they have:
+//
+//	hub            start a hub and write config.toml and tokens for it
+//	hub down|up    end it, or start it again
+//	hub ok|unavailable|unauthorized   let it fail
+//	herdr          start a double of herdr; HERDR_SOCKET_PATH names its socket
+func Run(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(e *testscript.Env) error {
+			home := filepath.Join(e.WorkDir, "home")
+			e.Vars = append(e.Vars, "HOME="+home, "SESSIONHUB_STATE_DIR="+filepath.Join(e.WorkDir, "state"))
+			e.Values[hubs] = map[string]*hubtest.Hub{}
+			return os.MkdirAll(home, 0o700)
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"hub": func(ts *testscript.TestScript, _ bool, args []string) { hub(t, ts, args) },
+			"herdr": func(ts *testscript.TestScript, _ bool, _ []string) {
+				s := herdrtest.Start(t)
+				ts.Setenv("HERDR_SOCKET_PATH", s.Client().Socket)
+			},
+		},
+	})
+}
+
+// hubs is the name of a script's value that holds its hub.
+const hubs = "hubs"
+
+func hub(t *testing.T, ts *testscript.TestScript, args []string) {
+	verb := strings.Join(args, " ")
+	if verb == "" {
+		h := hubtest.Start(t)
+		ts.Defer(h.Down)
+		conf := filepath.Join(ts.Getenv("HOME"), ".config", "sessionhub")
+		ts.Check(os.MkdirAll(conf, 0o700))
+		for name, content := range map[string]string{
+			"config.toml": "server_url = \"" + h.URL + "\"\nmachine = \"tower\"\n",
+			"token":       h.MachineToken + "\n", "user-token": h.UserToken + "\n",
+		} {
+			ts.Check(os.WriteFile(filepath.Join(conf, name), []byte(content), 0o600))
+		}
+		ts.Setenv("HUB_DB", h.Path)
+		ts.Setenv("HUB_URL", h.URL)
+		ts.Value(hubs).(map[string]*hubtest.Hub)[hubs] = h
+		return
+	}
+	h := ts.Value(hubs).(map[string]*hubtest.Hub)[hubs]
+	if h == nil {
+		ts.Fatalf("hub: start it first")
+	}
+	switch verb {
+	case "down":
+		h.Down()
+	case "up":
+		h.Up()
+	case "ok":
+		h.SetFault(hubtest.None)
+	case "unavailable":
+		h.SetFault(hubtest.Unavailable)
+	case "unauthorized":
+		h.SetFault(hubtest.Unauthorized)
+	default:
+		ts.Fatalf("hub %s: unknown", verb)
+	}
+}
