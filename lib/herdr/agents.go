@@ -64,7 +64,10 @@ type PromptWait struct {
 
 // PromptAgent pastes text into an agent and presses Enter 300 ms later. Neither
 // success nor CodeAgentPromptStalled nor CodeTimeout proves whether the agent
-// read it (finding 21 of the captures with Claude).
+// read it (finding 21 of the captures with Claude). herdr 0.8.2 passes the text on
+// byte for byte: escape sequences in it, the end of a bracketed paste
+// (ESC [ 201 ~) included, reach the agent's terminal, so take control characters
+// out of text from outside first.
 func (c *Client) PromptAgent(ctx context.Context, p Prompt) (Agent, error) {
 	limit := c.timeout()
 	if p.Wait != nil {

@@ -146,6 +146,7 @@ func (c *Client) SendKeys(ctx context.Context, paneID string, keys ...string) er
 
 // SendInput writes text, in brackets if the pane's program asked for that at
 // this moment (otherwise each newline is an Enter, finding 12), then the keys.
+// Nothing is taken out of the text; see PromptAgent.
 func (c *Client) SendInput(ctx context.Context, paneID, text string, keys ...string) error {
 	type params struct {
 		PaneID string   `json:"pane_id"`
