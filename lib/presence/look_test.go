@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,6 +74,56 @@ func TestLookFollowsAClaude(t *testing.T) {
 	if !v.Panes[pane] {
 		t.Errorf("the pane is gone, too: %v", v.Panes)
 	}
+}
+
+// The stand-in's other ways: `claude -p`, a background shell, a dialog, /clear,
+// and a conversation that is taken up again.
+func TestLookFollowsEveryWay(t *testing.T) {
+	s := herdrtest.Start(t, herdrtest.WithPath(claudetest.Build(t)))
+	made, err := s.Client().CreateWorkspace(t.Context(), herdr.NewWorkspace{Cwd: s.Home()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	typed := func(line string) {
+		t.Helper()
+		if err := s.Client().SendInput(t.Context(), made.RootPane.PaneID, line, "Enter"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	typed("claude -p 1s; touch over")
+	over := filepath.Join(s.Home(), "over")
+	untilSaid(t, s, "claude -p is over", func(v Verdict) bool {
+		if len(v.Sessions)+len(v.Outside) > 0 {
+			t.Fatalf("claude -p was taken for a session: %s", say(v))
+		}
+		_, err := os.Stat(over)
+		return err == nil
+	})
+	typed("claude")
+	first := untilSaid(t, s, "it is idle", one(record.Idle)).Sessions[0].Session
+	typed("hello")
+	typed("bg 1s")
+	untilSaid(t, s, "a background shell runs", func(v Verdict) bool { return one(record.Idle)(v) && v.Sessions[0].Background })
+	untilSaid(t, s, "it has ended", func(v Verdict) bool { return len(v.Sessions) == 1 && !v.Sessions[0].Background })
+	typed("dialog") // nobody is asked
+	untilSaid(t, s, "a dialog is open", func(v Verdict) bool {
+		return one(record.Idle)(v) && strings.Contains(strings.Join(v.Sessions[0].Why, " "), claude.WaitingDialog)
+	})
+	typed("x")
+	typed("/clear")
+	untilSaid(t, s, "/clear gave another id", func(v Verdict) bool {
+		return len(v.Sessions) == 1 && v.Sessions[0].Session != first
+	})
+	typed("exit")
+	untilSaid(t, s, "nobody is there", func(v Verdict) bool { return say(v) == "" })
+	typed("claude --resume " + first)
+	untilSaid(t, s, "the first session is there again", func(v Verdict) bool {
+		return one(record.Idle)(v) && v.Sessions[0].Session == first
+	})
+	if err := s.Client().ClosePane(t.Context(), made.RootPane.PaneID); err != nil {
+		t.Fatal(err)
+	}
+	untilSaid(t, s, "all is gone", func(v Verdict) bool { return say(v) == "" })
 }
 
 // Field report A16: a short stall of the multiplexer marked live sessions

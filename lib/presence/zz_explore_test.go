@@ -1,0 +1,69 @@
+//go:build realclaude && explore
+
+package presence
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sessionhub/lib/record"
+)
+
+func dumpRegistry(r *realRun, what string) {
+	files, _ := filepath.Glob(filepath.Join(r.s.Home(), ".claude", "sessions", "*.json"))
+	fmt.Println("==", what)
+	for _, f := range files {
+		b, _ := os.ReadFile(f)
+		fmt.Println("  ", string(b))
+	}
+	v := look(r.t, r.s)
+	fmt.Println("   verdict:", say(v))
+	trs, _ := filepath.Glob(filepath.Join(r.s.Home(), ".claude", "projects", "*", "*.jsonl"))
+	for _, f := range trs {
+		b, _ := os.ReadFile(f)
+		ls := strings.Split(strings.TrimSpace(string(b)), "\n")
+		for _, l := range ls[max(0, len(ls)-4):] {
+			fmt.Println("   ..", filepath.Base(f)[:8], l[:min(len(l), 230)])
+		}
+	}
+}
+
+func TestExplore(t *testing.T) {
+	r := newRealRun(t)
+	r.typed("claude")
+	first := r.is(record.Idle, anyID)
+	r.typed("before left [[sleep 1000]]")
+	r.is(record.Working, anyID)
+	r.is(record.Idle, anyID)
+	dumpRegistry(r, "before left")
+	r.keys("left")
+	time.Sleep(4 * time.Second)
+	dumpRegistry(r, "after left")
+	fmt.Println(r.screen())
+	r.keys("escape")
+	time.Sleep(3 * time.Second)
+	dumpRegistry(r, "after esc")
+	fmt.Println(r.screen())
+	r.typed("typed there [[sleep 3000]]")
+	time.Sleep(1 * time.Second)
+	dumpRegistry(r, "working there")
+	time.Sleep(3 * time.Second)
+	dumpRegistry(r, "done there")
+	r.keys("ctrl+c")
+	r.keys("ctrl+c")
+	time.Sleep(2 * time.Second)
+	dumpRegistry(r, "after ctrl-c")
+	fmt.Println(r.screen())
+	r.typed("claude --resume " + first)
+	time.Sleep(5 * time.Second)
+	dumpRegistry(r, "resumed the first")
+	fmt.Println(r.screen())
+	r.typed("go on here")
+	time.Sleep(3 * time.Second)
+	dumpRegistry(r, "a prompt there")
+	fmt.Println(r.screen())
+}
