@@ -33,17 +33,30 @@ func Superseded(items []record.Item) []bool {
 			}
 		}
 	}
+	out := copies(items)
+	for i := range items {
+		if s, can := subjectOf(&items[i]); can && latest[s] > items[i].ID {
+			out[i] = true
+		}
+	}
+	return out
+}
+
+// copies marks items whose id came before. Ids that only grow need no look
+// back, which is how nearly every queue is.
+func copies(items []record.Item) []bool {
 	out := make([]bool, len(items))
+	growing := true
+	for i := 1; i < len(items) && growing; i++ {
+		growing = items[i].ID > items[i-1].ID
+	}
+	if growing {
+		return out
+	}
 	seen := make(map[string]struct{}, len(items))
 	for i := range items {
-		it := &items[i]
-		if _, dup := seen[it.ID]; dup {
-			out[i] = true
-			continue
-		}
-		seen[it.ID] = struct{}{}
-		s, can := subjectOf(it)
-		out[i] = can && latest[s] > it.ID
+		_, out[i] = seen[items[i].ID]
+		seen[items[i].ID] = struct{}{}
 	}
 	return out
 }

@@ -33,7 +33,8 @@ func Run(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
 			home := filepath.Join(e.WorkDir, "home")
-			e.Vars = append(e.Vars, "HOME="+home, "SESSIONHUB_STATE_DIR="+filepath.Join(e.WorkDir, "state"))
+			// In a race build every process waits a second at its end otherwise.
+			e.Vars = append(e.Vars, "GORACE=atexit_sleep_ms=0", "HOME="+home, "SESSIONHUB_STATE_DIR="+filepath.Join(e.WorkDir, "state"))
 			e.Values[hubs] = map[string]*hubtest.Hub{}
 			return os.MkdirAll(home, 0o700)
 		},
