@@ -5,6 +5,7 @@ PREFIX   ?= $(HOME)/.local
 DESTDIR  ?=
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0)
 COMMIT   ?= $(shell git rev-parse --short HEAD 2>/dev/null || echo unknown)
+PLUGIN    = $(PREFIX)/share/sessionhub/herdr-plugin
 FRONT    := sessionhub/cmd/internal/front
 LDFLAGS  := -s -w -X $(FRONT).version=$(VERSION) -X $(FRONT).commit=$(COMMIT)
 GOBUILD  := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
@@ -49,8 +50,11 @@ install: build
 	  bin/$$t --completion fish > '$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/'$$t.fish || exit 1; \
 	  echo "installed $(DESTDIR)$(PREFIX)/bin/$$t"; \
 	done
+	@install -d '$(DESTDIR)$(PLUGIN)' && sed -e 's|@BINDIR@|$(PREFIX)/bin|g' -e 's|@VERSION@|$(VERSION)|' docs/herdr-plugin.toml.in > '$(DESTDIR)$(PLUGIN)/herdr-plugin.toml'
+	@echo 'the plugin for herdr is in $(DESTDIR)$(PLUGIN): herdr plugin link $(PLUGIN)'
 
 uninstall:
+	@rm -rf '$(DESTDIR)$(PLUGIN)'
 	@for t in $(TOOLS); do \
 	  rm -f '$(DESTDIR)$(PREFIX)/bin/'$$t '$(DESTDIR)$(PREFIX)/share/man/man1/'$$t.1 \
 	    '$(DESTDIR)$(PREFIX)/share/bash-completion/completions/'$$t '$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_'$$t \
