@@ -75,6 +75,7 @@ func serve(ctx context.Context, c *front.Call, o serveOptions) error {
 	}
 	logw := &runlog.Log{W: c.Stderr}
 	h := hub.New(s, time.Now)
+	h.Failed = func(err error) { logw.Failure("%v", err) }
 	srv := &http.Server{
 		Handler: h, ReadHeaderTimeout: headerWait, IdleTimeout: idleWait,
 		ErrorLog: log.New(logWriter{logw}, "", 0),

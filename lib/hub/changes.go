@@ -1,41 +1,70 @@
 package hub
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
-// changes tells those who watch that something changed. Who is slow hears of
-// several changes at once.
+// changes tells those who watch which sessions changed. Who is slow hears of a
+// session once, however often it changed meanwhile.
 type changes struct {
 	mu     sync.Mutex
-	ears   map[chan struct{}]struct{}
+	ears   map[*ear]struct{}
 	closed bool
 }
 
-func newChanges() *changes { return &changes{ears: make(map[chan struct{}]struct{})} }
-
-// join returns a channel that gets a value after a change and is closed when
-// the hub shuts down. leave ends it.
-func (c *changes) join() (ear <-chan struct{}, leave func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	ch := make(chan struct{}, 1)
-	if c.closed {
-		close(ch)
-		return ch, func() {}
-	}
-	c.ears[ch] = struct{}{}
-	return ch, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.ears, ch)
-	}
+// ear is one who watches.
+type ear struct {
+	all  *changes
+	some chan struct{} // has a value when there is something to take; closed at the end
+	ids  map[string]struct{}
 }
 
-func (c *changes) notify() {
+func newChanges() *changes { return &changes{ears: make(map[*ear]struct{})} }
+
+// join adds an ear. Its channel is closed when the hub shuts down.
+func (c *changes) join() *ear {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for ch := range c.ears {
+	e := &ear{all: c, some: make(chan struct{}, 1), ids: make(map[string]struct{})}
+	if c.closed {
+		close(e.some)
+		return e
+	}
+	c.ears[e] = struct{}{}
+	return e
+}
+
+// leave ends the ear.
+func (e *ear) leave() {
+	e.all.mu.Lock()
+	defer e.all.mu.Unlock()
+	delete(e.all.ears, e)
+}
+
+// take returns the sessions that changed since the last take, sorted.
+func (e *ear) take() []string {
+	e.all.mu.Lock()
+	defer e.all.mu.Unlock()
+	ids := make([]string, 0, len(e.ids))
+	for id := range e.ids {
+		ids = append(ids, id)
+	}
+	clear(e.ids)
+	slices.Sort(ids)
+	return ids
+}
+
+// tell never waits: it is called by the one who writes.
+func (c *changes) tell(sessions []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for e := range c.ears {
+		for _, id := range sessions {
+			e.ids[id] = struct{}{}
+		}
 		select {
-		case ch <- struct{}{}:
+		case e.some <- struct{}{}:
 		default:
 		}
 	}
@@ -48,8 +77,8 @@ func (c *changes) close() {
 		return
 	}
 	c.closed = true
-	for ch := range c.ears {
-		close(ch)
+	for e := range c.ears {
+		close(e.some)
 	}
 	clear(c.ears)
 }

@@ -1,11 +1,13 @@
 package hub
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"sessionhub/lib/hub/store"
 	"sessionhub/lib/record"
@@ -14,9 +16,16 @@ import (
 // request is a request whose caller is known and allowed.
 type request struct {
 	*http.Request
-	token store.Token // zero for routes that anybody may call
-	body  []byte
+	token  store.Token // zero for routes that anybody may call
+	secret string      // of the token
+	body   []byte
 }
+
+// keyHeader is the header of idempotency keys.
+const keyHeader = "Idempotency-Key"
+
+// bodyWait bounds the arrival of a body: a megabyte over a slow line.
+const bodyWait = 30 * time.Second
 
 // handler answers a request with a value for the body, or an error.
 type handler func(w http.ResponseWriter, r *request) (any, error)
@@ -44,30 +53,52 @@ func (h *Hub) serve(w http.ResponseWriter, r *request, allowed who, f handler) (
 			return nil, err
 		}
 	}
-	for _, name := range []string{"id"} {
-		if v := r.PathValue(name); v != "" {
-			if err := record.CheckName(name, v); err != nil {
-				return nil, bad(err.Error())
-			}
-		}
+	if err := checkPath(r); err != nil {
+		return nil, err
 	}
 	if r.Method == http.MethodPut || r.Method == http.MethodPost {
-		b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
-		var tooLarge *http.MaxBytesError
-		if errors.As(err, &tooLarge) {
-			return nil, &Error{record.Problem{Status: http.StatusRequestEntityTooLarge, Detail: "the body is too large", Limit: MaxBody}}
+		if err := r.readBody(w); err != nil {
+			return nil, err
 		}
-		if err != nil {
-			return nil, bad("the body did not arrive whole")
-		}
-		r.body = b
 	}
 	return f(w, r)
 }
 
+// checkPath refuses ids that are none. An inbox entry's id holds a session's.
+func checkPath(r *request) error {
+	id := r.PathValue("id")
+	if id == "" {
+		return nil
+	}
+	check := record.CheckID
+	if strings.HasPrefix(r.Pattern, "POST /v1/inbox/") {
+		check = store.CheckEntry
+	}
+	if err := check("id", id); err != nil {
+		return bad(err.Error())
+	}
+	return nil
+}
+
+func (r *request) readBody(w http.ResponseWriter) error {
+	c := http.NewResponseController(w)
+	c.SetReadDeadline(time.Now().Add(bodyWait)) // not of recorders in tests
+	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return &Error{record.Problem{Status: http.StatusRequestEntityTooLarge, Detail: "the body is too large", Limit: MaxBody}}
+	}
+	if err != nil {
+		return bad("the body did not arrive whole")
+	}
+	c.SetReadDeadline(time.Time{})
+	r.body = b
+	return nil
+}
+
 func (h *Hub) authorize(r *request, allowed who) error {
-	secret, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if !ok || secret == "" {
+	scheme, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") || secret == "" {
 		return &Error{record.Problem{Status: http.StatusUnauthorized, Detail: "a token is wanted: Authorization: Bearer …"}}
 	}
 	t, err := h.store.FindToken(r.Context(), secret)
@@ -77,7 +108,7 @@ func (h *Hub) authorize(r *request, allowed who) error {
 	if err != nil {
 		return err
 	}
-	r.token = t
+	r.token, r.secret = t, secret
 	return permit(t, allowed)
 }
 
@@ -109,39 +140,48 @@ func (r *request) decode(v any) error {
 	if len(r.body) == 0 {
 		return bad("a JSON body is wanted")
 	}
+	if b := bytes.TrimLeft(r.body, " \t\r\n"); bytes.HasPrefix(b, []byte("null")) {
+		return bad("a JSON object is wanted, not null")
+	}
 	if err := record.Decode(r.body, v); err != nil {
 		return bad(err.Error())
 	}
 	return nil
 }
 
-// write carries f out in a transaction, once for the request's idempotency
-// key, counts a record of the queue (a request with a key), and tells those
-// who watch.
-func (h *Hub) write(r *request, f func(tx *store.Tx) error) (any, error) {
-	key := r.Header.Get("Idempotency-Key")
+// write carries f out in a transaction, once for the request's idempotency key
+// (by default the id of the record, if it has one), and counts what came from a
+// machine's queue, which is what has a key.
+func (h *Hub) write(r *request, id string, f func(tx *store.Tx) error) (any, error) {
+	key := r.Header.Get(keyHeader)
+	if key == "" {
+		key = id
+	}
 	if key != "" {
-		if err := record.CheckName("Idempotency-Key", key); err != nil {
+		if err := record.CheckName(keyHeader, key); err != nil {
 			return nil, bad(err.Error())
 		}
 	}
-	now := h.now()
 	err := h.store.Write(r.Context(), func(tx *store.Tx) error {
 		if key == "" {
 			return f(tx)
 		}
-		sum := sha256.Sum256(append([]byte(r.Method+" "+r.URL.Path+"\n"), r.body...))
-		_, err := store.Once(tx, r.token.Owner(), key, sum[:], now, func() error {
-			if err := f(tx); err != nil || r.token.Kind != store.KindMachine {
-				return err
-			}
-			return store.Recorded(tx, r.token.Name, now)
-		})
-		return err
+		return h.once(tx, r, key, f)
 	})
 	if err != nil {
 		return nil, err
 	}
-	h.changes.notify()
 	return struct{}{}, nil
+}
+
+func (h *Hub) once(tx *store.Tx, r *request, key string, f func(tx *store.Tx) error) error {
+	now := h.now()
+	sum := sha256.Sum256(append([]byte(r.Method+" "+r.URL.Path+"\n"), r.body...))
+	_, err := store.Once(tx, r.token.Owner(), key, sum[:], now, func() error {
+		if err := f(tx); err != nil || tx.Known() || r.token.Kind != store.KindMachine {
+			return err
+		}
+		return store.Recorded(tx, r.token.Name, now)
+	})
+	return err
 }

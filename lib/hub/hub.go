@@ -4,6 +4,7 @@ package hub
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -27,12 +28,16 @@ type Hub struct {
 	allow   map[string][]string // methods by path pattern
 	changes *changes
 	metrics *metrics
+
+	// Failed is told of every error that was answered with a 5xx, if it is set.
+	Failed func(error)
 }
 
 // New makes a hub over an open store. now is the hub's clock.
 func New(s *store.Store, now func() time.Time) *Hub {
 	h := &Hub{store: s, now: now, mux: http.NewServeMux(), allow: make(map[string][]string), changes: newChanges()}
 	h.metrics = newMetrics(s, now)
+	s.OnChange(h.changes.tell)
 	h.routes()
 	return h
 }
@@ -79,7 +84,12 @@ func (h *Hub) routes() {
 func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rec := &recorder{ResponseWriter: w}
 	_, pattern := h.mux.Handler(r)
-	defer func() { h.metrics.count(r.Method, pattern, rec.status) }()
+	defer func() {
+		h.metrics.count(r.Method, pattern, rec.status)
+		if rec.err != nil && h.Failed != nil {
+			h.Failed(fmt.Errorf("%s: %w", pattern, rec.err))
+		}
+	}()
 	if odd(r.URL.Path) {
 		fail(rec, notFound("no such route"))
 		return

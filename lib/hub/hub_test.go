@@ -18,6 +18,7 @@ import (
 // testHub is a hub whose every exchange is held against docs/openapi.yaml.
 type testHub struct {
 	t                    *testing.T
+	path                 string
 	hub                  *Hub
 	store                *store.Store
 	spec                 *spec
@@ -28,12 +29,13 @@ type testHub struct {
 
 func newTestHub(t *testing.T) *testHub {
 	t.Helper()
-	s, err := store.Open(context.Background(), filepath.Join(t.TempDir(), "hub.db"))
+	path := filepath.Join(t.TempDir(), "hub.db")
+	s, err := store.Open(context.Background(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	h := &testHub{t: t, store: s, spec: loadSpec(t), now: time.Date(2026, 11, 30, 20, 0, 0, 0, time.UTC), nobody: "shm_nobody"}
+	h := &testHub{t: t, path: path, store: s, spec: loadSpec(t), now: time.Date(2026, 11, 30, 20, 0, 0, 0, time.UTC), nobody: "shm_nobody"}
 	h.hub = New(s, func() time.Time { return h.now })
 	h.tower = h.token(store.Token{Kind: store.KindMachine, Name: "tower"})
 	h.laptop = h.token(store.Token{Kind: store.KindMachine, Name: "laptop"})

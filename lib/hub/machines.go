@@ -1,11 +1,11 @@
 package hub
 
 import (
-	"encoding/json"
 	"net/http"
 
 	"sessionhub/lib/hub/store"
 	"sessionhub/lib/record"
+	"sessionhub/lib/text"
 )
 
 func (h *Hub) putSnapshot(_ http.ResponseWriter, r *request) (any, error) {
@@ -19,7 +19,11 @@ func (h *Hub) putSnapshot(_ http.ResponseWriter, r *request) (any, error) {
 	if s.Machine != "" && s.Machine != r.token.Name {
 		return nil, bad(`"machine" is not the machine of the token, ` + r.token.Name)
 	}
-	return h.write(r, func(tx *store.Tx) error { return store.Heartbeat(tx, r.token.Name, &s, h.now()) })
+	way := store.Direct
+	if r.Header.Get(keyHeader) != "" {
+		way = store.Queued // only records of a queue have keys
+	}
+	return h.write(r, "", func(tx *store.Tx) error { return store.TakeSnapshot(tx, r.token.Name, &s, way, h.now()) })
 }
 
 func (h *Hub) putSession(_ http.ResponseWriter, r *request) (any, error) {
@@ -32,7 +36,7 @@ func (h *Hub) putSession(_ http.ResponseWriter, r *request) (any, error) {
 			return nil, bad(err.Error())
 		}
 	}
-	return h.write(r, func(tx *store.Tx) error { return store.Upsert(tx, r.token.Name, r.PathValue("id"), u, h.now()) })
+	return h.write(r, "", func(tx *store.Tx) error { return store.Upsert(tx, r.token.Name, r.PathValue("id"), u, h.now()) })
 }
 
 func (h *Hub) postEvent(_ http.ResponseWriter, r *request) (any, error) {
@@ -46,7 +50,10 @@ func (h *Hub) postEvent(_ http.ResponseWriter, r *request) (any, error) {
 	if e.At.IsZero() {
 		return nil, bad(`"at" is missing`)
 	}
-	return h.write(r, func(tx *store.Tx) error { return store.Event(tx, r.token.Name, r.PathValue("id"), &e, h.now()) })
+	if err := checkSource(e.Source); err != nil {
+		return nil, err
+	}
+	return h.write(r, e.ID, func(tx *store.Tx) error { return store.Event(tx, r.token.Name, r.PathValue("id"), &e, h.now()) })
 }
 
 func (h *Hub) postReport(_ http.ResponseWriter, r *request) (any, error) {
@@ -60,18 +67,33 @@ func (h *Hub) postReport(_ http.ResponseWriter, r *request) (any, error) {
 	if err := p.Validate(); err != nil {
 		return nil, bad(err.Error())
 	}
-	return h.write(r, func(tx *store.Tx) error { return store.Report(tx, r.PathValue("id"), p, h.now()) })
+	return h.write(r, p.ID, func(tx *store.Tx) error {
+		return store.Report(tx, r.token.Name, r.PathValue("id"), p, h.now())
+	})
 }
 
-// identify settles the id of a record: that of the body, else the key.
+// identify settles the id of a record: that of the body, and the key, which is
+// the same when both are given.
 func (r *request) identify(id *string) error {
+	key := r.Header.Get(keyHeader)
 	if *id == "" {
-		*id = r.Header.Get("Idempotency-Key")
+		*id = key
 	}
 	if err := record.CheckID("id", *id); err != nil {
 		return bad(err.Error())
 	}
+	if key != "" && key != *id {
+		return bad(`"id" is not the ` + keyHeader)
+	}
 	return nil
+}
+
+func checkSource(s record.Source) error {
+	switch s {
+	case "", record.SourcePlugin, record.SourceHook, record.SourceMCP, record.SourceCLI, record.SourceWatch:
+		return nil
+	}
+	return bad(`"source" is none of plugin, hook, mcp, cli, watch`)
 }
 
 func (h *Hub) putTitle(_ http.ResponseWriter, r *request) (any, error) {
@@ -79,10 +101,11 @@ func (h *Hub) putTitle(_ http.ResponseWriter, r *request) (any, error) {
 	if err := r.decode(&t); err != nil {
 		return nil, err
 	}
+	t.Title = text.Line(t.Title)
 	if err := t.Validate(); err != nil {
 		return nil, bad(err.Error())
 	}
-	return h.write(r, func(tx *store.Tx) error { return store.Title(tx, r.PathValue("id"), t) })
+	return h.write(r, "", func(tx *store.Tx) error { return store.Title(tx, r.token.Name, r.PathValue("id"), t, h.now()) })
 }
 
 func (h *Hub) putDigest(_ http.ResponseWriter, r *request) (any, error) {
@@ -90,10 +113,9 @@ func (h *Hub) putDigest(_ http.ResponseWriter, r *request) (any, error) {
 	if err := r.decode(&d); err != nil {
 		return nil, err
 	}
-	cleanDigest(&d)
-	raw, err := json.Marshal(d)
-	if err != nil {
-		return nil, err
+	if d.Session != "" && d.Session != r.PathValue("id") {
+		return nil, bad(`"session" is not the session of the path`)
 	}
-	return h.write(r, func(tx *store.Tx) error { return store.Digest(tx, r.PathValue("id"), string(raw)) })
+	cleanDigest(&d)
+	return h.write(r, "", func(tx *store.Tx) error { return store.Digest(tx, r.token.Name, r.PathValue("id"), d, h.now()) })
 }

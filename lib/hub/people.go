@@ -3,9 +3,8 @@ package hub
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"net/http"
-	"time"
+	"strings"
 
 	"sessionhub/lib/hub/store"
 	"sessionhub/lib/record"
@@ -54,7 +53,7 @@ func (h *Hub) getInbox(_ http.ResponseWriter, r *request) (any, error) {
 }
 
 func (h *Hub) postRead(_ http.ResponseWriter, r *request) (any, error) {
-	return h.write(r, func(tx *store.Tx) error { return store.MarkRead(tx, r.PathValue("id"), h.now()) })
+	return h.write(r, "", func(tx *store.Tx) error { return store.MarkRead(tx, r.PathValue("id"), h.now()) })
 }
 
 func (h *Hub) putRetired(_ http.ResponseWriter, r *request) (any, error) {
@@ -67,7 +66,7 @@ func (h *Hub) putRetired(_ http.ResponseWriter, r *request) (any, error) {
 	if b.Retired == nil {
 		return nil, bad(`"retired" is missing`)
 	}
-	return h.write(r, func(tx *store.Tx) error { return store.Retire(tx, r.PathValue("id"), *b.Retired) })
+	return h.write(r, "", func(tx *store.Tx) error { return store.Retire(tx, r.PathValue("id"), *b.Retired) })
 }
 
 // getInstructions gives the standing rules, or 304 to who has them.
@@ -78,12 +77,24 @@ func (h *Hub) getInstructions(w http.ResponseWriter, r *request) (any, error) {
 	}
 	etag := `"` + in.Version + `"`
 	w.Header().Set("ETag", etag)
-	if known := r.Header.Get("If-None-Match"); in.Version != "" && (known == etag || known == in.Version) {
+	if in.Version != "" && knows(r.Header.Values("If-None-Match"), in.Version) {
 		w.WriteHeader(http.StatusNotModified)
 		return nil, nil
 	}
 	in.FetchedAt = record.At(h.now())
 	return in, nil
+}
+
+// knows reports whether an If-None-Match names the version (RFC 9110, 13.1.2).
+// A bare version counts, too.
+func knows(lines []string, version string) bool {
+	for _, tag := range strings.Split(strings.Join(lines, ","), ",") {
+		tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/")
+		if tag == "*" || strings.Trim(tag, `"`) == version {
+			return true
+		}
+	}
+	return false
 }
 
 func (h *Hub) putInstructions(_ http.ResponseWriter, r *request) (any, error) {
@@ -102,43 +113,10 @@ func (h *Hub) putInstructions(_ http.ResponseWriter, r *request) (any, error) {
 	in := record.Instructions{Text: text.Block(*b.Text), FetchedAt: record.At(h.now())}
 	sum := sha256.Sum256([]byte(in.Text))
 	in.Version = hex.EncodeToString(sum[:8])
-	if _, err := h.write(r, func(tx *store.Tx) error { return store.SetInstructions(tx, in) }); err != nil {
+	if _, err := h.write(r, "", func(tx *store.Tx) error { return store.SetInstructions(tx, in) }); err != nil {
 		return nil, err
 	}
 	return in, nil
-}
-
-// streamBeat keeps proxies from cutting a silent stream.
-const streamBeat = 20 * time.Second
-
-// getEvents streams a line for each change, until the client leaves or the
-// hub shuts down. It says that something changed, not what: a client reads
-// what it shows anew.
-func (h *Hub) getEvents(w http.ResponseWriter, r *request) (any, error) {
-	c, leave := h.changes.join()
-	defer leave()
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(http.StatusOK)
-	out := http.NewResponseController(w)
-	beat := time.NewTicker(streamBeat)
-	defer beat.Stop()
-	for {
-		if err := out.Flush(); err != nil {
-			return nil, nil
-		}
-		select {
-		case <-r.Context().Done():
-			return nil, nil
-		case _, open := <-c:
-			if !open {
-				return nil, nil
-			}
-			fmt.Fprint(w, "event: change\ndata: {}\n\n")
-		case <-beat.C:
-			fmt.Fprint(w, ": still here\n\n")
-		}
-	}
 }
 
 // Limits of a digest's texts in characters (contract §3).

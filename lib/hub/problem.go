@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -11,6 +12,11 @@ import (
 	"sessionhub/lib/record"
 	"sessionhub/lib/text"
 )
+
+// ProblemOtherMachine is the type of the problem that answers a machine that
+// writes of a session which runs on another machine. The token is good: only
+// this record is refused.
+const ProblemOtherMachine = "urn:sessionhub:problem:other-machine"
 
 // Error is an error with the problem document that it is answered with
 // (RFC 9457).
@@ -41,15 +47,23 @@ func problem(err error) record.Problem {
 		return record.Problem{Status: http.StatusNotFound, Detail: "the hub does not know that session"}
 	case errors.Is(err, store.ErrKeyReused):
 		return record.Problem{Type: record.ProblemKeyReused, Status: http.StatusUnprocessableEntity, Detail: err.Error()}
+	case errors.Is(err, store.ErrNotYours):
+		return record.Problem{Type: ProblemOtherMachine, Status: http.StatusForbidden, Detail: err.Error()}
 	case errors.Is(err, store.ErrClosed):
 		return record.Problem{Status: http.StatusServiceUnavailable, Detail: "the hub is shutting down"}
+	case errors.Is(err, store.ErrBusy):
+		return record.Problem{Status: http.StatusServiceUnavailable, Detail: store.ErrBusy.Error()}
+	case errors.Is(err, store.ErrFull):
+		return record.Problem{Status: http.StatusInsufficientStorage, Detail: store.ErrFull.Error()}
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return record.Problem{Status: http.StatusServiceUnavailable, Detail: "the request was given up"}
 	}
 	return record.Problem{Status: http.StatusInternalServerError, Detail: "the hub failed; its log says why"}
 }
 
 func fail(w http.ResponseWriter, err error) {
 	p := problem(err)
-	if rec, ok := w.(*recorder); ok && p.Status == http.StatusInternalServerError {
+	if rec, ok := w.(*recorder); ok && p.Status >= http.StatusInternalServerError {
 		rec.err = err
 	}
 	p.Title, p.Detail = http.StatusText(p.Status), text.Line(p.Detail)

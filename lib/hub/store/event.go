@@ -8,30 +8,40 @@ import (
 	"sessionhub/lib/record"
 )
 
+// endGrace is how long after its end a session may still be seen: Claude says
+// that it ends before its process is gone, and herdr lags behind. A snapshot
+// that names the session later than that saw another run of it.
+const endGrace = 10 * time.Second
+
 // Upsert notes what is known of a session. One that is over lives again, as
-// after a resume, when the record is later than its end. A session of another
-// machine is left as it is: only a snapshot moves it.
+// after a resume, when the record is later than its end. Of a session that has
+// left the machine nothing changes: only a snapshot brings it back. Of one
+// that runs elsewhere the error is ErrNotYours.
 func Upsert(tx *Tx, machine, id string, u record.UpsertPut, now time.Time) error {
 	ms := now.UnixMilli()
+	sent := u.At.UnixMilli()
+	if u.At.IsZero() { // made now, by the machine's clock
+		skew, err := skewOf(tx, machine)
+		if err != nil {
+			return fmt.Errorf("upsert: %w", err)
+		}
+		sent = ms + skew
+	}
 	s, ok, err := getSession(tx, id)
 	if err != nil {
 		return fmt.Errorf("upsert: %w", err)
 	}
-	sent := ms
-	if !u.At.IsZero() {
-		sent = u.At.UnixMilli()
-	}
-	switch {
-	case !ok:
+	if !ok {
 		s = newSession(id, machine, ms)
-	case s.machine != machine:
-		return nil
-	case sent > s.sentEnded:
+	} else if st, err := standingOf(tx, &s, machine, ms); err != nil || st != owner {
+		return err
+	}
+	if !s.live && sent > s.sentEnded {
 		s.revive(ms)
 	}
 	s.touch(ms, sent)
 	s.fill(u.Upsert)
-	if u.Herdr != nil && s.live {
+	if u.Herdr != nil && s.live && sent >= s.sentNamed {
 		s.setPlace(*u.Herdr)
 	}
 	if err := s.save(tx); err != nil {
@@ -40,28 +50,29 @@ func Upsert(tx *Tx, machine, id string, u record.UpsertPut, now time.Time) error
 	return nil
 }
 
-// Event records an event of a session and applies it, unless it comes from a
-// machine that the session has left, or after its end: then it is kept and
-// changes nothing.
+// Event records an event of a session and applies it, unless it is late: from
+// a machine that the session has left, after its end, of a pane that it has
+// left, or of an end that it survived. Then it is kept and changes nothing.
+// An id that was recorded before is not recorded again.
 func Event(tx *Tx, machine, id string, e *record.EventPost, now time.Time) error {
-	s, ok, err := getSession(tx, id)
-	if err != nil {
-		return fmt.Errorf("event: %w", err)
-	}
-	if !ok {
-		return ErrUnknown
-	}
 	row := eventRow{session: id, at: now.UnixMilli(), machine: machine, post: e}
 	if err := row.decode(); err != nil {
 		return err
 	}
-	row.late = s.machine != machine || !s.live
-	if fresh, err := row.insert(tx); err != nil || !fresh || row.late {
+	s, mine, err := owned(tx, machine, id, row.at)
+	if err != nil {
 		return err
 	}
-	if !row.apply(&s) {
-		return tx.exec("UPDATE events SET late = 1 WHERE id = ?", e.ID)
+	row.late = !mine || !s.live || row.outdated(&s)
+	if fresh, err := row.insert(tx); err != nil || !fresh {
+		return err
 	}
+	if row.late {
+		tx.tell(id)
+		return nil
+	}
+	row.apply(&s)
+	tx.tell(id) // its history grew, whatever the event changed
 	if err := s.save(tx); err != nil {
 		return fmt.Errorf("event: %w", err)
 	}
@@ -98,12 +109,18 @@ func (r *eventRow) decode() error {
 		var e record.Ended
 		err := decodeBody(r.post.Body, &e)
 		r.reason = clean(e.Reason, maxTitle)
+		if err == nil && r.reason == "" {
+			err = &BadBody{fmt.Errorf(`body: "reason" holds nothing that can be shown`)}
+		}
 		return err
 	}
 	return &BadBody{fmt.Errorf(`"kind" is %q, none of state, closed, ended`, clean(string(r.post.Kind), maxTitle))}
 }
 
 func decodeBody(raw []byte, v interface{ Validate() error }) error {
+	if len(raw) == 0 {
+		return &BadBody{fmt.Errorf(`"body" is missing`)}
+	}
 	if err := record.Decode(raw, v); err != nil {
 		return &BadBody{fmt.Errorf("body: %w", err)}
 	}
@@ -113,86 +130,67 @@ func decodeBody(raw []byte, v interface{ Validate() error }) error {
 	return nil
 }
 
-// insert keeps the event. fresh is false when its id came before, ever.
+// outdated reports whether what the event tells was overtaken by what is known
+// of the session: it is in another pane, or it was seen alive long after this
+// end of it.
+func (r *eventRow) outdated(s *session) bool {
+	if r.post.Kind == record.KindState {
+		return false
+	}
+	if p := r.post.Herdr; r.post.Kind == record.KindClosed && p != nil && s.paneID != "" &&
+		(p.PaneID != s.paneID || p.HerdrSession != s.herdrSession) {
+		return true
+	}
+	return s.sentNamed-r.post.At.UnixMilli() > endGrace.Milliseconds()
+}
+
+// insert keeps the event. fresh is false when its id came before, ever. An id
+// that another record has is ErrKeyReused.
 func (r *eventRow) insert(tx *Tx) (fresh bool, err error) {
-	if known, err := seen(tx, r.post.ID); err != nil || known {
+	known, err := recorded(tx, r.post.ID, "event", r.session)
+	if err != nil || known {
 		return false, err
 	}
-	n, err := tx.affect(`INSERT INTO events (id, session, at, sent_at, machine, source, kind, agent_state, reason, note, late)
-		VALUES (?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (id) DO NOTHING`,
+	err = tx.exec(`INSERT INTO events (id, session, at, sent_at, machine, source, kind, agent_state, reason, note, late)
+		VALUES (?,?,?,?,?,?,?,?,?,?,?)`,
 		r.post.ID, r.session, r.at, r.post.At.UnixMilli(), r.machine, string(r.post.Source), string(r.post.Kind),
 		string(r.state.AgentState), r.reason, clean(r.state.Note, maxText), r.late)
 	if err != nil {
 		return false, fmt.Errorf("event: %w", err)
 	}
-	return n > 0, nil
+	return true, nil
 }
 
-// seen reports whether an id was recorded and pruned since.
-func seen(tx *Tx, id string) (bool, error) {
-	_, ok, err := one(tx, scanInt, "SELECT 1 FROM pruned WHERE id = ?", id)
-	return ok, err
+// recorded reports whether an id was recorded before, also when the record was
+// pruned since. The id of a record of another kind or session is ErrKeyReused.
+func recorded(tx *Tx, id, kind, session string) (bool, error) {
+	type owner struct{ kind, session string }
+	o, ok, err := one(tx, func(rows *sql.Rows) (o owner, err error) { return o, rows.Scan(&o.kind, &o.session) },
+		`SELECT 'event', session FROM events WHERE id = ?1 UNION ALL SELECT 'report', session FROM reports WHERE id = ?1
+		UNION ALL SELECT '', '' FROM pruned WHERE id = ?1`, id)
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("%s: %w", kind, err)
+	case ok && o.kind != "" && o != owner{kind, session}:
+		return false, ErrKeyReused
+	}
+	tx.known = ok
+	return ok, nil
 }
 
-// apply changes the session. false means that the event is late after all:
-// it speaks of a pane that the session has left.
-func (r *eventRow) apply(s *session) bool {
+// apply changes the session. A state tells where it runs, too, unless a later
+// snapshot has told that.
+func (r *eventRow) apply(s *session) {
 	sent := r.post.At.UnixMilli()
-	switch r.post.Kind {
-	case record.KindState:
-		s.touch(r.at, sent)
-		s.setState(r.state.AgentState, r.state.Background, clean(r.state.Note, maxText), r.at)
-	case record.KindClosed:
-		if p := r.post.Herdr; p != nil && s.paneID != "" && (p.PaneID != s.paneID || p.HerdrSession != s.herdrSession) {
-			return false
-		}
+	if r.post.Kind != record.KindState {
 		s.end(r.reason, r.at, sent)
-	case record.KindEnded:
-		s.end(r.reason, r.at, sent)
+		return
 	}
-	return true
-}
-
-// Report keeps what a session says of itself.
-func Report(tx *Tx, id string, r record.SavedReport, now time.Time) error {
-	if _, ok, err := getSession(tx, id); err != nil {
-		return fmt.Errorf("report: %w", err)
-	} else if !ok {
-		return ErrUnknown
+	s.touch(r.at, sent)
+	s.setState(r.state.AgentState, r.state.Background, clean(r.state.Note, maxText), r.at)
+	if p := r.post.Herdr; p != nil && p.PaneID != "" && sent >= s.sentNamed {
+		s.setPlace(*p)
 	}
-	if known, err := seen(tx, r.ID); err != nil || known {
-		return err
-	}
-	err := tx.exec("INSERT INTO reports (id, session, at, done, in_flight, waiting_on) VALUES (?,?,?,?,?,?) ON CONFLICT (id) DO NOTHING",
-		r.ID, id, now.UnixMilli(), clean(r.Done, maxText), clean(r.InFlight, maxText), clean(r.WaitingOn, maxText))
-	if err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	return nil
-}
-
-// Title names a session.
-func Title(tx *Tx, id string, t record.Title) error {
-	return set(tx, "UPDATE sessions SET title = ? WHERE id = ?", clean(t.Title, maxTitle), id)
-}
-
-// Digest keeps what a transcript says in short, as JSON.
-func Digest(tx *Tx, id, digest string) error {
-	return set(tx, "UPDATE sessions SET digest = ? WHERE id = ?", digest, id)
-}
-
-// Retire archives a session, or takes that back. It is its owner's word
-// alone: no heartbeat touches it (field report A15).
-func Retire(tx *Tx, id string, retired bool) error {
-	return set(tx, "UPDATE sessions SET retired = ? WHERE id = ?", retired, id)
-}
-
-func set(tx *Tx, query string, args ...any) error {
-	n, err := tx.affect(query, args...)
-	if err == nil && n == 0 {
-		return ErrUnknown
-	}
-	return err
 }
 
 func events(r rower, id string) ([]record.Event, error) {
@@ -202,13 +200,4 @@ func events(r rower, id string) ([]record.Event, error) {
 		e.At, e.SentAt = at(when), at(sent)
 		return e, err
 	}, "SELECT id, at, sent_at, machine, source, kind, agent_state, reason, note, late FROM events WHERE session = ? ORDER BY seq", id)
-}
-
-func reports(r rower, id string) ([]record.SavedReport, error) {
-	return all(r, func(rows *sql.Rows) (p record.SavedReport, err error) {
-		var when int64
-		err = rows.Scan(&p.ID, &when, &p.Done, &p.InFlight, &p.WaitingOn)
-		p.At = at(when)
-		return p, err
-	}, "SELECT id, at, done, in_flight, waiting_on FROM reports WHERE session = ? ORDER BY seq", id)
 }

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"sessionhub/lib/record"
@@ -13,29 +14,50 @@ const (
 	// unnamedFor is how long no snapshot must have named a session before the
 	// snapshot of what runs outside herdr ends it (contract §7).
 	unnamedFor = 2 * time.Minute
-	// clockTrust is for how long a time by the machine's clock that lies
-	// after a snapshot's keeps a session from being ended by it. A clock that
-	// was set back must not keep a session alive for ever.
-	clockTrust = 10 * time.Minute
+	// transit bounds the way of a snapshot that is sent at once, generously: a
+	// client gives up after seconds. What the machine is known to have said
+	// more than this after such a snapshot was said by another clock: by one
+	// that was set back since, or by a record with an absurd time.
+	transit = time.Minute
+	// tooOld is the age above which a snapshot that waited in a queue takes no
+	// session from another machine: it tells of another day.
+	tooOld = time.Minute
 )
 
-// Reasons of ended sessions that the hub itself gives.
+// ReasonVanished is why a session ended that a snapshot lacks.
 const ReasonVanished = "vanished"
 
-// Heartbeat takes a snapshot of a machine in: what it names is live, and what
-// it lacks of the sessions that it may end is over.
+// Way is how a snapshot came.
+type Way int
+
+const (
+	// Direct snapshots are sent the moment they are taken.
+	Direct Way = iota
+	// Queued ones may have waited, for hours when the hub was down. Later ones
+	// may have overtaken them.
+	Queued
+)
+
+// Heartbeat takes in a snapshot that was sent at once: what it names is live,
+// and what it lacks of the sessions that it may end is over.
 func Heartbeat(tx *Tx, machine string, snap *record.Snapshot, now time.Time) error {
-	h := heartbeat{tx: tx, machine: machine, snap: snap, now: now.UnixMilli(), sent: snap.At.UnixMilli()}
-	if err := h.sources(); err != nil {
-		return fmt.Errorf("heartbeat: %w", err)
-	}
-	for i := range snap.Sessions {
-		if err := h.name(&snap.Sessions[i]); err != nil {
+	return TakeSnapshot(tx, machine, snap, Direct, now)
+}
+
+// TakeSnapshot takes in a snapshot of a machine.
+//
+// It ends live sessions of its machine that its own source (machine and herdr
+// session) named last and that it lacks, but not those whose pane it lists as
+// unidentified, and nothing that is known to have happened after it was taken.
+// Both times are by the machine's own clock, so its skew does not matter; a
+// clock that was set back is found by the bound on a snapshot's way.
+func TakeSnapshot(tx *Tx, machine string, snap *record.Snapshot, way Way, now time.Time) error {
+	h := heartbeat{tx: tx, machine: machine, snap: snap, way: way, now: now.UnixMilli(), sent: snap.At.UnixMilli()}
+	h.source = clean(snap.HerdrSession, maxText)
+	for _, step := range []func() error{h.heard, h.nameAll, h.endRest} {
+		if err := step(); err != nil {
 			return fmt.Errorf("heartbeat: %w", err)
 		}
-	}
-	if err := h.endRest(); err != nil {
-		return fmt.Errorf("heartbeat: %w", err)
 	}
 	return nil
 }
@@ -43,21 +65,35 @@ func Heartbeat(tx *Tx, machine string, snap *record.Snapshot, now time.Time) err
 type heartbeat struct {
 	tx      *Tx
 	machine string
+	source  string // the herdr session
 	snap    *record.Snapshot
+	way     Way
 	now     int64
 	sent    int64 // when it was taken, by the machine's clock
 }
 
-func (h *heartbeat) sources() error {
-	err := h.tx.exec(`INSERT INTO machines (name, last_seen, skew_ms, herdr_version, tools_version) VALUES (?1, ?2, ?3, ?4, ?5)
-		ON CONFLICT (name) DO UPDATE SET last_seen = ?2, skew_ms = ?3, tools_version = ?5,
+// heard notes that the machine and the source are there. Only a snapshot that
+// was not delayed tells the machine's skew.
+func (h *heartbeat) heard() error {
+	err := h.tx.exec(`INSERT INTO machines (name, last_seen, skew_ms, herdr_version, tools_version)
+		VALUES (?1, ?2, CASE WHEN ?6 THEN ?3 ELSE 0 END, ?4, ?5)
+		ON CONFLICT (name) DO UPDATE SET last_seen = ?2, skew_ms = CASE WHEN ?6 THEN ?3 ELSE skew_ms END, tools_version = ?5,
 		herdr_version = CASE WHEN ?4 = '' THEN herdr_version ELSE ?4 END`,
-		h.machine, h.now, h.sent-h.now, clean(h.snap.HerdrVersion, maxTitle), clean(h.snap.ToolsVersion, maxTitle))
+		h.machine, h.now, h.sent-h.now, clean(h.snap.HerdrVersion, maxTitle), clean(h.snap.ToolsVersion, maxTitle), h.way == Direct)
 	if err != nil {
 		return err
 	}
 	return h.tx.exec(`INSERT INTO sources (machine, herdr_session, last_seen) VALUES (?1, ?2, ?3)
-		ON CONFLICT (machine, herdr_session) DO UPDATE SET last_seen = ?3`, h.machine, h.snap.HerdrSession, h.now)
+		ON CONFLICT (machine, herdr_session) DO UPDATE SET last_seen = ?3`, h.machine, h.source, h.now)
+}
+
+func (h *heartbeat) nameAll() error {
+	for i := range h.snap.Sessions {
+		if err := h.name(&h.snap.Sessions[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // name notes that a session runs here.
@@ -73,9 +109,10 @@ func (h *heartbeat) name(e *record.LiveSession) error {
 		if may, err := h.mayTake(&s); err != nil || !may {
 			return err
 		}
-		s.revive(h.now)
-		s.machine, s.sentTouched = h.machine, 0 // times by another clock
-	case !s.live && h.sent <= s.sentEnded:
+		if err := h.take(&s); err != nil {
+			return err
+		}
+	case !s.live && h.overtakenBy(s.sentEnded):
 		return nil // a snapshot from before its end, sent late
 	}
 	h.update(&s, e)
@@ -83,57 +120,76 @@ func (h *heartbeat) name(e *record.LiveSession) error {
 }
 
 // mayTake reports whether a snapshot may change a session's machine: the
-// session is over, or the machine that it ran on is silent.
+// session is over, or its source is silent.
 func (h *heartbeat) mayTake(s *session) (bool, error) {
-	if !s.live {
-		return true, nil
+	if h.way == Queued {
+		skew, err := skewOf(h.tx, h.machine)
+		if err != nil || h.now+skew-h.sent > tooOld.Milliseconds() {
+			return false, err
+		}
 	}
-	seen, ok, err := one(h.tx, scanInt, "SELECT last_seen FROM sources WHERE machine = ? AND herdr_session = ?", s.machine, s.namedBy.String)
-	if err != nil {
-		return false, err
-	}
-	if !ok {
-		seen = s.lastSeen
-	}
-	return h.now-max(seen, s.touchedAt) > StaleAfter.Milliseconds(), nil
+	return abandoned(h.tx, s, h.now)
 }
 
-func scanInt(rows *sql.Rows) (n int64, err error) { return n, rows.Scan(&n) }
+// take makes a session of another machine this one's.
+func (h *heartbeat) take(s *session) error {
+	if err := h.tx.exec("INSERT INTO past_machines (session, machine) VALUES (?,?) ON CONFLICT DO NOTHING", s.id, s.machine); err != nil {
+		return err
+	}
+	if err := h.tx.exec("DELETE FROM past_machines WHERE session = ? AND machine = ?", s.id, h.machine); err != nil {
+		return err
+	}
+	s.revive(h.now)
+	s.machine = h.machine
+	s.sentTouched, s.sentNamed, s.sentEnded = 0, 0, 0 // times by another clock
+	return nil
+}
 
 func (h *heartbeat) update(s *session, e *record.LiveSession) {
-	late := h.sent < s.sentTouched && h.trusts(s) // something newer is known
+	overtaken := h.overtakenBy(s.sentTouched) // something newer is known
 	s.revive(h.now)
 	s.lastSeen = h.now
-	s.namedBy, s.namedAt = sql.NullString{String: h.snap.HerdrSession, Valid: true}, h.now
-	if late {
+	if overtaken {
 		return
 	}
-	s.sentTouched = h.sent
+	s.namedBy, s.namedAt = sql.NullString{String: h.source, Valid: true}, h.now
+	s.sentNamed, s.sentTouched = h.sent, h.sent
 	note := s.note
 	if s.state != e.AgentState {
 		note = "" // it spoke of the state before
 	}
 	s.setState(e.AgentState, e.Background, note, h.now)
-	s.setPlace(record.Place{HerdrSession: h.snap.HerdrSession, PaneID: e.PaneID, WorkspaceID: e.WorkspaceID})
-	s.otherPanes = slices.Clone(e.OtherPanes)
+	s.setPlace(record.Place{HerdrSession: h.source, PaneID: e.PaneID, WorkspaceID: e.WorkspaceID})
+	s.otherPanes = otherPanes(e.OtherPanes)
 	s.fill(record.Upsert{Cwd: e.Cwd, TitleHint: e.TitleHint, Git: e.Git})
 }
 
-// trusts reports whether a time by the machine's clock that lies after the
-// snapshot's is believed.
-func (h *heartbeat) trusts(s *session) bool {
-	return h.now-max(s.touchedAt, s.namedAt) <= clockTrust.Milliseconds()
+// otherPanes is a list of panes as one text.
+func otherPanes(list []string) string {
+	var panes []string
+	for _, p := range list {
+		panes = append(panes, strings.ReplaceAll(clean(p, maxTitle), " ", ""))
+	}
+	return strings.Join(panes, " ")
+}
+
+// overtakenBy reports whether a moment of the machine's clock is after the
+// snapshot was taken.
+func (h *heartbeat) overtakenBy(moment int64) bool {
+	if h.way == Direct && moment-h.sent > transit.Milliseconds() {
+		return false // by another clock
+	}
+	return moment > h.sent
 }
 
 // endRest ends what this snapshot may end and does not name: the live sessions
 // that the same source named last, or that none named yet and whose records
-// place them there, but not those whose pane waits to be
-// identified, nor those of which something later is known.
+// place them there.
 func (h *heartbeat) endRest() error {
 	query := "SELECT " + sessionColumns + " FROM sessions WHERE live = 1 AND machine = ?1 AND " +
 		"(named_by = ?2 OR named_by IS NULL AND pane_id <> '' AND herdr_session = ?2)"
-	args := []any{h.machine, h.snap.HerdrSession}
-	if h.snap.HerdrSession == "" {
+	args := []any{h.machine, h.source}
+	if h.source == "" {
 		query += " UNION SELECT " + sessionColumns + " FROM sessions WHERE live = 1 AND machine = ?1 AND max(named_at, touched_at) < ?3"
 		args = append(args, h.now-unnamedFor.Milliseconds())
 	}
@@ -158,8 +214,9 @@ func (h *heartbeat) keeps(s *session) bool {
 	if slices.ContainsFunc(h.snap.Sessions, func(e record.LiveSession) bool { return e.Session == s.id }) {
 		return true
 	}
-	if s.paneID != "" && slices.ContainsFunc(h.snap.UnidentifiedPanes, func(u record.UnidentifiedPane) bool { return u.PaneID == s.paneID }) {
+	here := s.paneID != "" && s.herdrSession == h.source
+	if here && slices.ContainsFunc(h.snap.UnidentifiedPanes, func(u record.UnidentifiedPane) bool { return u.PaneID == s.paneID }) {
 		return true
 	}
-	return s.sentTouched > h.sent && h.trusts(s)
+	return h.overtakenBy(s.sentTouched)
 }

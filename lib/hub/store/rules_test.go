@@ -2,119 +2,12 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"sessionhub/lib/record"
 )
-
-// book is a store with a clock that the test owns. The machine's clock is the
-// hub's unless skewed.
-type book struct {
-	t    *testing.T
-	s    *Store
-	now  time.Time
-	skew time.Duration
-	n    int
-}
-
-func newBook(t *testing.T) *book {
-	t.Helper()
-	s, err := Open(context.Background(), filepath.Join(t.TempDir(), "hub.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	return &book{t: t, s: s, now: time.Date(2026, 11, 30, 20, 0, 0, 0, time.UTC)}
-}
-
-func (b *book) pass(d time.Duration) { b.now = b.now.Add(d) }
-
-func (b *book) sent() record.Time { return record.At(b.now.Add(b.skew)) }
-
-func (b *book) write(f func(tx *Tx) error) error { return b.s.Write(context.Background(), f) }
-
-func (b *book) must(err error) {
-	b.t.Helper()
-	if err != nil {
-		b.t.Fatal(err)
-	}
-}
-
-// live parses "session@pane:state"; "?pane" is an unidentified one.
-func (b *book) snapshot(herdr string, specs ...string) *record.Snapshot {
-	s := &record.Snapshot{V: 1, At: b.sent(), HerdrSession: herdr}
-	for _, spec := range specs {
-		if pane, ok := strings.CutPrefix(spec, "?"); ok {
-			s.UnidentifiedPanes = append(s.UnidentifiedPanes, record.UnidentifiedPane{PaneID: pane, AgentState: record.Idle})
-			continue
-		}
-		id, rest, _ := strings.Cut(spec, "@")
-		pane, state, _ := strings.Cut(rest, ":")
-		if state == "" {
-			state = "idle"
-		}
-		s.Sessions = append(s.Sessions, record.LiveSession{Session: id, Agent: "claude", PaneID: pane, AgentState: record.AgentState(state)})
-	}
-	return s
-}
-
-func (b *book) beat(machine, herdr string, specs ...string) {
-	b.t.Helper()
-	b.send(machine, b.snapshot(herdr, specs...))
-}
-
-func (b *book) send(machine string, s *record.Snapshot) {
-	b.t.Helper()
-	b.must(b.write(func(tx *Tx) error { return Heartbeat(tx, machine, s, b.now) }))
-}
-
-func (b *book) upsert(machine, id string, u record.UpsertPut) {
-	b.t.Helper()
-	u.At = b.sent()
-	b.must(b.write(func(tx *Tx) error { return Upsert(tx, machine, id, u, b.now) }))
-}
-
-func (b *book) event(machine, id string, kind record.Kind, body any, place *record.Place) error {
-	b.t.Helper()
-	raw, err := json.Marshal(body)
-	b.must(err)
-	b.n++
-	e := &record.EventPost{ID: fmt.Sprintf("e%d", b.n), At: b.sent(), Source: record.SourcePlugin, Kind: kind, Herdr: place, Body: raw}
-	return b.write(func(tx *Tx) error { return Event(tx, machine, id, e, b.now) })
-}
-
-func (b *book) state(machine, id string, st record.AgentState) {
-	b.t.Helper()
-	b.must(b.event(machine, id, record.KindState, record.State{AgentState: st}, nil))
-}
-
-func (b *book) get(id string) record.Session {
-	b.t.Helper()
-	s, err := b.s.Session(context.Background(), id, b.now)
-	b.must(err)
-	return s
-}
-
-// want checks "status state", or "ended reason".
-func (b *book) want(id, want string) {
-	b.t.Helper()
-	s := b.get(id)
-	got := s.Status + " " + string(s.AgentState)
-	if s.Status == record.StatusEnded {
-		got = s.Status + " " + s.EndedReason
-	}
-	if got != want {
-		b.t.Errorf("%s is %q, want %q", id, got, want)
-	}
-}
-
-func pane(id string) *record.Place { return &record.Place{HerdrSession: "default", PaneID: id} }
 
 func TestHeartbeatEndsWhatItLacks(t *testing.T) {
 	b := newBook(t)
@@ -346,69 +239,12 @@ func TestUnknownSession(t *testing.T) {
 	b := newBook(t)
 	for name, err := range map[string]error{
 		"event":  b.event("tower", "x", record.KindState, record.State{AgentState: record.Idle}, nil),
-		"report": b.write(func(tx *Tx) error { return Report(tx, "x", record.SavedReport{ID: "r"}, b.now) }),
-		"title":  b.write(func(tx *Tx) error { return Title(tx, "x", record.Title{Title: "t"}) }),
+		"report": b.write(func(tx *Tx) error { return Report(tx, "tower", "x", record.SavedReport{ID: "r"}, b.now) }),
+		"title":  b.write(func(tx *Tx) error { return Title(tx, "tower", "x", record.Title{Title: "t"}, b.now) }),
 		"retire": b.write(func(tx *Tx) error { return Retire(tx, "x", true) }),
 	} {
 		if !errors.Is(err, ErrUnknown) {
 			t.Errorf("%s: %v, want ErrUnknown", name, err)
 		}
-	}
-}
-
-func TestInboxFollowsItsCauses(t *testing.T) {
-	b := newBook(t)
-	b.beat("tower", "default", "a@p1:blocked", "b@p2:done", "c@p3")
-	b.must(b.write(func(tx *Tx) error {
-		return Report(tx, "c", record.SavedReport{ID: "r1", Report: record.Report{WaitingOn: "review"}}, b.now)
-	}))
-	kinds := func() string {
-		list, err := b.s.Inbox(context.Background(), b.now)
-		b.must(err)
-		var k []string
-		for _, e := range list {
-			k = append(k, e.Kind+":"+e.Session)
-		}
-		return strings.Join(k, " ")
-	}
-	if got := kinds(); got != "blocked:a done:b waiting:c" {
-		t.Errorf("inbox %q", got)
-	}
-	list, _ := b.s.Inbox(context.Background(), b.now)
-	b.must(b.write(func(tx *Tx) error { return MarkRead(tx, list[1].ID, b.now) }))
-	b.pass(time.Second)
-	b.state("tower", "a", record.Working)
-	b.must(b.write(func(tx *Tx) error {
-		return Report(tx, "c", record.SavedReport{ID: "r2", Report: record.Report{Done: "all"}}, b.now)
-	}))
-	if got := kinds(); got != "" {
-		t.Errorf("inbox %q, want nothing", got)
-	}
-	b.pass(time.Second)
-	b.state("tower", "b", record.Working)
-	b.pass(time.Second)
-	b.state("tower", "b", record.Done)
-	if got := kinds(); got != "done:b" {
-		t.Errorf("a new cause: inbox %q", got)
-	}
-}
-
-func TestPruneKeepsTheIDs(t *testing.T) {
-	b := newBook(t)
-	b.beat("tower", "default", "a@p1", "b@p2")
-	e := &record.EventPost{ID: "old", At: b.sent(), Kind: record.KindEnded, Body: json.RawMessage(`{"reason":"x"}`)}
-	b.must(b.write(func(tx *Tx) error { return Event(tx, "tower", "a", e, b.now) }))
-	b.pass(100 * 24 * time.Hour)
-	n, err := b.s.Prune(context.Background(), b.now.Add(-90*24*time.Hour), b.now)
-	if err != nil || n != 1 {
-		t.Fatalf("pruned %d, %v", n, err)
-	}
-	if _, err := b.s.Session(context.Background(), "a", b.now); !errors.Is(err, ErrUnknown) {
-		t.Errorf("a is still there: %v", err)
-	}
-	b.get("b")
-	b.must(b.write(func(tx *Tx) error { return Event(tx, "tower", "b", e, b.now) }))
-	if s := b.get("b"); len(s.Events) != 0 || s.Status == record.StatusEnded {
-		t.Errorf("a pruned id was recorded again: %+v", s)
 	}
 }

@@ -38,7 +38,7 @@ CREATE TABLE sources (
 CREATE TABLE sessions (
   id TEXT PRIMARY KEY, machine TEXT NOT NULL,
   herdr_session TEXT NOT NULL DEFAULT '', pane_id TEXT NOT NULL DEFAULT '', workspace_id TEXT NOT NULL DEFAULT '', other_panes TEXT NOT NULL DEFAULT '',
-  named_by TEXT, named_at INTEGER NOT NULL DEFAULT 0,
+  named_by TEXT, named_at INTEGER NOT NULL DEFAULT 0, sent_named INTEGER NOT NULL DEFAULT 0,
   live INTEGER NOT NULL, ended_reason TEXT NOT NULL DEFAULT '', ended_at INTEGER NOT NULL DEFAULT 0, sent_ended INTEGER NOT NULL DEFAULT 0,
   retired INTEGER NOT NULL DEFAULT 0,
   agent_state TEXT NOT NULL DEFAULT 'unknown', background INTEGER NOT NULL DEFAULT 0, note TEXT NOT NULL DEFAULT '',
@@ -54,10 +54,14 @@ CREATE TABLE events (
   at INTEGER NOT NULL, sent_at INTEGER NOT NULL, machine TEXT NOT NULL, source TEXT NOT NULL, kind TEXT NOT NULL,
   agent_state TEXT NOT NULL DEFAULT '', reason TEXT NOT NULL DEFAULT '', note TEXT NOT NULL DEFAULT '', late INTEGER NOT NULL DEFAULT 0
 );
+CREATE TABLE past_machines (
+  session TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE, machine TEXT NOT NULL, PRIMARY KEY (session, machine)
+) WITHOUT ROWID;
 CREATE INDEX events_session ON events (session, seq);
 CREATE TABLE reports (
   seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, session TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
-  at INTEGER NOT NULL, done TEXT NOT NULL, in_flight TEXT NOT NULL, waiting_on TEXT NOT NULL
+  at INTEGER NOT NULL, sent_at INTEGER NOT NULL, machine TEXT NOT NULL,
+  done TEXT NOT NULL, in_flight TEXT NOT NULL, waiting_on TEXT NOT NULL, late INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX reports_session ON reports (session, seq);
 CREATE TABLE pruned (id TEXT PRIMARY KEY) WITHOUT ROWID;
@@ -65,7 +69,10 @@ CREATE TABLE keys (
   owner TEXT NOT NULL, key TEXT NOT NULL, hash BLOB NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (owner, key)
 ) WITHOUT ROWID;
 CREATE INDEX keys_at ON keys (at);
-CREATE TABLE inbox_read (id TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE inbox_read (
+  session TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE, kind TEXT NOT NULL, since INTEGER NOT NULL, at INTEGER NOT NULL,
+  PRIMARY KEY (session, kind)
+) WITHOUT ROWID;
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 `}
 }
@@ -75,6 +82,9 @@ func SchemaVersion() int { return len(migrations()) }
 
 // create makes an empty file with the rights that tokens need.
 func create(path string) error {
+	if fi, err := os.Stat(path); err == nil && !fi.Mode().IsRegular() {
+		return fmt.Errorf("open %s: it is no regular file", path)
+	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
@@ -85,7 +95,7 @@ func create(path string) error {
 	return f.Close()
 }
 
-func migrate(ctx context.Context, db *sql.DB) error {
+func migrate(ctx context.Context, db *sql.DB, steps []string) error {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return err
@@ -94,7 +104,7 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	if err := migrateLocked(ctx, conn); err != nil {
+	if err := migrateLocked(ctx, conn, steps); err != nil {
 		if _, rerr := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK"); rerr != nil {
 			err = errors.Join(err, rerr)
 		}
@@ -104,12 +114,11 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	return err
 }
 
-func migrateLocked(ctx context.Context, conn *sql.Conn) error {
+func migrateLocked(ctx context.Context, conn *sql.Conn, steps []string) error {
 	version, err := checkOwner(ctx, conn)
 	if err != nil {
 		return err
 	}
-	steps := migrations()
 	if version > len(steps) {
 		return ErrNewer
 	}

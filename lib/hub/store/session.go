@@ -24,9 +24,9 @@ var ErrUnknown = errors.New("not known")
 type session struct {
 	id, machine                            string
 	herdrSession, paneID, workspaceID      string
-	otherPanes                             []string
+	otherPanes                             string         // separated by spaces
 	namedBy                                sql.NullString // the source that named it last
-	namedAt                                int64
+	namedAt, sentNamed                     int64
 	live                                   bool
 	endedReason                            string
 	endedAt, sentEnded                     int64
@@ -38,9 +38,11 @@ type session struct {
 	touchedAt, sentTouched                 int64
 	title, titleHint, cwd, git             string
 	firstPrompt, model, transcript, digest string
+
+	before *session // as it was read; nil for a new one
 }
 
-const sessionColumns = `id, machine, herdr_session, pane_id, workspace_id, other_panes, named_by, named_at, live, ended_reason, ended_at,
+const sessionColumns = `id, machine, herdr_session, pane_id, workspace_id, other_panes, named_by, named_at, sent_named, live, ended_reason, ended_at,
   sent_ended, retired, agent_state, background, note, since, started_at, last_seen, touched_at, sent_touched, title, title_hint, cwd, git,
   first_prompt, model, transcript_path, digest`
 
@@ -49,11 +51,11 @@ func scanSession(rows *sql.Rows) (session, error) { return scanSessionAnd(rows) 
 // scanSessionAnd reads a row that has more columns behind those of a session.
 func scanSessionAnd(rows *sql.Rows, more ...any) (session, error) {
 	var s session
-	var other string
-	err := rows.Scan(append([]any{&s.id, &s.machine, &s.herdrSession, &s.paneID, &s.workspaceID, &other, &s.namedBy, &s.namedAt, &s.live,
-		&s.endedReason, &s.endedAt, &s.sentEnded, &s.retired, &s.state, &s.background, &s.note, &s.since, &s.startedAt, &s.lastSeen,
+	err := rows.Scan(append([]any{&s.id, &s.machine, &s.herdrSession, &s.paneID, &s.workspaceID, &s.otherPanes, &s.namedBy, &s.namedAt,
+		&s.sentNamed, &s.live, &s.endedReason, &s.endedAt, &s.sentEnded, &s.retired, &s.state, &s.background, &s.note, &s.since, &s.startedAt, &s.lastSeen,
 		&s.touchedAt, &s.sentTouched, &s.title, &s.titleHint, &s.cwd, &s.git, &s.firstPrompt, &s.model, &s.transcript, &s.digest}, more...)...)
-	s.otherPanes = strings.Fields(other)
+	before := s
+	s.before = &before
 	return s, err
 }
 
@@ -62,10 +64,14 @@ func getSession(r rower, id string) (session, bool, error) {
 }
 
 // save writes the whole row, new or not. It updates in place: replacing a row
-// would take its events along.
+// would take its events along. What people see of the change is told to those
+// who watch.
 func (s *session) save(tx *Tx) error {
+	if s.before == nil || s.shown() != s.before.shown() || s.lastSeen-s.before.lastSeen > StaleAfter.Milliseconds() {
+		tx.tell(s.id)
+	}
 	return tx.exec(tx.saveQuery(),
-		s.id, s.machine, s.herdrSession, s.paneID, s.workspaceID, strings.Join(s.otherPanes, " "), s.namedBy, s.namedAt, s.live, s.endedReason,
+		s.id, s.machine, s.herdrSession, s.paneID, s.workspaceID, s.otherPanes, s.namedBy, s.namedAt, s.sentNamed, s.live, s.endedReason,
 		s.endedAt, s.sentEnded, s.retired, string(s.state), s.background, s.note, s.since, s.startedAt, s.lastSeen, s.touchedAt, s.sentTouched,
 		s.title, s.titleHint, s.cwd, s.git, s.firstPrompt, s.model, s.transcript, s.digest)
 }
@@ -81,6 +87,13 @@ func (tx *Tx) saveQuery() string {
 			"ON CONFLICT (id) DO UPDATE SET " + strings.Join(sets, ", ")
 	}
 	return tx.save
+}
+
+// shown is the row without what changes with every heartbeat.
+func (s *session) shown() session {
+	v := *s
+	v.before, v.namedBy, v.namedAt, v.sentNamed, v.lastSeen, v.touchedAt, v.sentTouched = nil, sql.NullString{}, 0, 0, 0, 0, 0
+	return v
 }
 
 // newSession is a session that began now.
@@ -102,13 +115,14 @@ func (s *session) setState(state record.AgentState, background bool, note string
 	s.background, s.note = background, note
 }
 
-// revive makes an ended session live again, as after a resume.
+// revive makes an ended session live again, as after a resume. What it does is
+// not known until something tells.
 func (s *session) revive(now int64) {
 	if s.live {
 		return
 	}
 	s.live, s.endedReason, s.endedAt, s.sentEnded = true, "", 0, 0
-	s.since = now
+	s.state, s.since = record.Unknown, now
 }
 
 // end ends a live session.
@@ -153,8 +167,21 @@ func (s *session) setGit(g record.Git) {
 	}
 }
 
+// setPlace notes the pane that it runs in. A record that does not tell the
+// workspace of the pane that is known says nothing new.
 func (s *session) setPlace(p record.Place) {
-	s.herdrSession, s.paneID, s.workspaceID = clean(p.HerdrSession, maxText), p.PaneID, p.WorkspaceID
+	herdr, pane, workspace := clean(p.HerdrSession, maxText), clean(p.PaneID, maxTitle), clean(p.WorkspaceID, maxTitle)
+	if workspace == "" && herdr == s.herdrSession && pane == s.paneID {
+		return
+	}
+	s.herdrSession, s.paneID, s.workspaceID = herdr, pane, workspace
+}
+
+// silent reports whether nothing was heard for too long, by the hub's own
+// clock: neither of its source (machine and herdr session), which was heard of
+// last at seen, nor of itself.
+func (s *session) silent(seen, now int64) bool {
+	return now-max(seen, s.touchedAt) > StaleAfter.Milliseconds()
 }
 
 // record is the session as people see it. seen is when its source was heard
@@ -162,13 +189,13 @@ func (s *session) setPlace(p record.Place) {
 func (s *session) record(seen, now int64) record.Session {
 	r := record.Session{
 		Session: s.id, Machine: s.machine, Status: record.StatusLive, EndedReason: s.endedReason, Retired: s.retired,
-		AgentState: s.state, Note: s.note, Cwd: s.cwd, Background: s.background, OtherPanes: s.otherPanes,
+		AgentState: s.state, Note: s.note, Cwd: s.cwd, Background: s.background, OtherPanes: strings.Fields(s.otherPanes),
 		Since: at(s.since), LastSeenAt: at(s.lastSeen), StartedAt: at(s.startedAt), FirstPrompt: s.firstPrompt, Model: s.model, Asks: []record.Ask{},
 	}
 	switch {
 	case !s.live:
 		r.Status, r.Since = record.StatusEnded, at(s.endedAt)
-	case now-max(seen, s.touchedAt) > StaleAfter.Milliseconds():
+	case s.silent(seen, now):
 		r.Status = record.StatusStale
 	}
 	if s.paneID != "" {
@@ -239,8 +266,8 @@ func (s *Store) Sessions(ctx context.Context, f Filter, now time.Time) ([]record
 // withSeen selects sessions and when the source of each was heard of last.
 func withSeen() string {
 	columns := strings.Fields(strings.ReplaceAll(sessionColumns, ",", " "))
-	return "SELECT s." + strings.Join(columns, ", s.") + ", coalesce(src.last_seen, m.last_seen, 0) FROM sessions s " +
-		"LEFT JOIN sources src ON src.machine = s.machine AND src.herdr_session = s.named_by LEFT JOIN machines m ON m.name = s.machine "
+	return "SELECT s." + strings.Join(columns, ", s.") + ", coalesce(src.last_seen, 0) FROM sessions s " +
+		"LEFT JOIN sources src ON src.machine = s.machine AND src.herdr_session = coalesce(s.named_by, s.herdr_session) "
 }
 
 func scanSeen(now time.Time) func(*sql.Rows) (record.Session, error) {

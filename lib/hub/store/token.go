@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/subtle"
 	"database/sql"
 	"encoding/base64"
 	"encoding/hex"
@@ -73,37 +74,52 @@ func (s *Store) AddToken(ctx context.Context, t Token, now time.Time) (secret st
 
 // RevokeToken ends a token at once. ErrUnknown when there is none of that id.
 func (s *Store) RevokeToken(ctx context.Context, id string, now time.Time) error {
-	return s.Write(ctx, func(tx *Tx) error {
-		return set(tx, "UPDATE tokens SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?", now.UnixMilli(), id)
+	err := s.Write(ctx, func(tx *Tx) error {
+		n, err := tx.affect("UPDATE tokens SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?", now.UnixMilli(), id)
+		if err == nil && n == 0 {
+			err = ErrUnknown
+		}
+		return err
 	})
+	if err != nil {
+		return fmt.Errorf("revoke token %s: %w", id, err)
+	}
+	return nil
 }
 
 // Tokens lists all tokens, the oldest first.
 func (s *Store) Tokens(ctx context.Context) ([]Token, error) {
-	return all(s.reader(ctx), scanToken, "SELECT id, kind, name, scopes, created_at, revoked_at FROM tokens ORDER BY created_at, id")
+	list, err := all(s.reader(ctx), func(rows *sql.Rows) (Token, error) { return scanToken(rows) },
+		"SELECT id, kind, name, scopes, created_at, revoked_at FROM tokens ORDER BY created_at, id")
+	if err != nil {
+		return nil, fmt.Errorf("tokens: %w", err)
+	}
+	return list, nil
 }
 
 // FindToken is the token of a secret, ErrUnknown when there is none or it was
 // revoked. It is asked for each request, so a change counts at once. The
-// look-up is by a hash of 32 random bytes, so its time tells nothing.
+// look-up is by a hash of 32 random bytes, so its time tells nothing; the
+// hashes are compared in constant time all the same.
 func (s *Store) FindToken(ctx context.Context, secret string) (Token, error) {
 	sum := sha256.Sum256([]byte(secret))
-	t, ok, err := one(s.reader(ctx), scanToken,
-		"SELECT id, kind, name, scopes, created_at, revoked_at FROM tokens WHERE hash = ? AND revoked_at IS NULL", sum[:])
+	var hash []byte
+	t, ok, err := one(s.reader(ctx), func(rows *sql.Rows) (Token, error) { return scanToken(rows, &hash) },
+		"SELECT id, kind, name, scopes, created_at, revoked_at, hash FROM tokens WHERE hash = ? AND revoked_at IS NULL", sum[:])
 	if err != nil {
 		return Token{}, fmt.Errorf("token: %w", err)
 	}
-	if !ok {
+	if !ok || subtle.ConstantTimeCompare(hash, sum[:]) != 1 {
 		return Token{}, ErrUnknown
 	}
 	return t, nil
 }
 
-func scanToken(rows *sql.Rows) (t Token, err error) {
+func scanToken(rows *sql.Rows, more ...any) (t Token, err error) {
 	var created int64
 	var revoked sql.NullInt64
 	var scopes string
-	err = rows.Scan(&t.ID, &t.Kind, &t.Name, &scopes, &created, &revoked)
+	err = rows.Scan(append([]any{&t.ID, &t.Kind, &t.Name, &scopes, &created, &revoked}, more...)...)
 	t.Scopes, t.CreatedAt = strings.Fields(scopes), at(created)
 	if revoked.Valid {
 		r := at(revoked.Int64)
