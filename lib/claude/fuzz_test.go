@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf16"
 )
 
@@ -42,7 +43,7 @@ func FuzzContinuedIn(f *testing.F) {
 		if err := os.WriteFile(path, []byte(s), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if id, ok := ContinuedIn(path); ok != (id != "") {
+		if id, ok := ContinuedIn(path, time.Time{}); ok != (id != "") {
 			t.Errorf("%q, %v", id, ok)
 		}
 	})

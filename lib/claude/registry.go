@@ -59,6 +59,14 @@ func (p Process) Interactive() bool {
 	return (p.Kind == "" || p.Kind == KindInteractive) && (p.Entrypoint == "" || p.Entrypoint == EntryCLI)
 }
 
+// Began is when the process began, as its entry says; zero when it does not.
+func (p Process) Began() time.Time {
+	if p.StartedAt <= 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(p.StartedAt)
+}
+
 // Home is Claude Code's folder, ~/.claude.
 type Home string
 
@@ -144,8 +152,8 @@ func alive(p Process, t Table) bool {
 	if !ok || o.Zombie {
 		return false
 	}
-	if p.ProcStart == "" && p.StartedAt > 0 && !o.Began.IsZero() {
-		return !o.Began.After(time.UnixMilli(p.StartedAt).Add(startSlack))
+	if p.ProcStart == "" && !p.Began().IsZero() && !o.Began.IsZero() {
+		return !o.Began.After(p.Began().Add(startSlack))
 	}
 	return t.SameStart(o, p.ProcStart)
 }

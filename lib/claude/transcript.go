@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // Transcript finds the transcript of a session in any project folder. ok is
@@ -45,11 +46,14 @@ const tailSize = 16 << 10
 
 // ContinuedIn is the session that goes on where this one was put into the
 // background (finding 4 of the captures in herdr: neither herdr nor the
-// registry tells). ok is false when it was not, or was written to since.
-func ContinuedIn(path string) (session string, ok bool) {
+// registry tells). ok is false when it was not, or was written to since, or
+// when that was before began, the start of the process that runs the session
+// now: then somebody took the old conversation up again (seen with 2.1.332).
+func ContinuedIn(path string, began time.Time) (session string, ok bool) {
 	for _, line := range tailLines(path) {
 		var l struct {
 			Type        string `json:"type"`
+			Timestamp   any    `json:"timestamp"`
 			ContinuedIn string `json:"continuedInSessionId"`
 		}
 		if json.Unmarshal(line, &l) != nil {
@@ -58,11 +62,22 @@ func ContinuedIn(path string) (session string, ok bool) {
 		switch l.Type {
 		case "continued-in":
 			session, ok = l.ContinuedIn, l.ContinuedIn != ""
+			if before(l.Timestamp, began) {
+				session, ok = "", false
+			}
 		case "user", "assistant":
 			session, ok = "", false
 		}
 	}
 	return session, ok
+}
+
+// before reports whether a line's timestamp is earlier than t; one that is no
+// time is not.
+func before(timestamp any, t time.Time) bool {
+	text, ok := timestamp.(string)
+	at, err := time.Parse(time.RFC3339Nano, text)
+	return ok && err == nil && at.Before(t)
 }
 
 // tailLines are the whole lines at the end of a file.

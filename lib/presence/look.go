@@ -94,7 +94,7 @@ func (w *Witnesses) readRegistry(home claude.Home) error {
 			continue // only one at rest can have been left
 		}
 		if path, ok := home.TranscriptNear(p.SessionID, p.Cwd); ok {
-			if next, ok := claude.ContinuedIn(path); ok {
+			if next, ok := claude.ContinuedIn(path, p.Began()); ok {
 				w.ContinuedIn[p.SessionID] = next
 			}
 		}

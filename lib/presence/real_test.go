@@ -193,10 +193,17 @@ func TestRealClaudeLeftForTheAgentsView(t *testing.T) {
 	r.is(record.Working, anyID)
 	r.is(record.Idle, anyID)
 	r.keys("left")
-	r.is(record.Idle, first)
+	next := r.is(record.Idle, first)
 	r.keys("ctrl+c")
 	r.keys("ctrl+c")
 	untilSaid(t, r.s, "nobody is there", func(v Verdict) bool { return len(v.Sessions) == 0 })
+
+	// Taken up again, the old conversation is itself, whatever its transcript
+	// says of the past.
+	r.typed("claude --resume " + first)
+	if id := r.is(record.Idle, anyID); id != first {
+		t.Errorf("resumed %s, but %s is said to run (it went on as %s)", first, id, next)
+	}
 }
 
 // Finding 12: a background shell keeps herdr at working.
