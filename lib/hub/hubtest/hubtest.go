@@ -87,8 +87,10 @@ func (h *Hub) Up() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.addr = l.Addr().String()
-	h.URL = "http://" + h.addr
+	if h.URL == "" { // others read it while the hub goes down and up
+		h.addr = l.Addr().String()
+		h.URL = "http://" + h.addr
+	}
 	served := hub.New(h.store, h.now)
 	h.srv = &http.Server{Handler: h.faulty(served)}
 	h.srv.RegisterOnShutdown(served.CloseStreams)
