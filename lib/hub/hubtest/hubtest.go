@@ -24,6 +24,8 @@ const (
 	None Fault = iota
 	// Unavailable: every request is answered 503.
 	Unavailable
+	// Broken: every request is answered 500.
+	Broken
 	// Hang: requests are not answered until the fault changes.
 	Hang
 	// DropAnswer: requests are carried out, and the connection is cut before
@@ -46,10 +48,12 @@ type Hub struct {
 	store *store.Store
 	srv   *http.Server
 
+	handlers sync.RWMutex // held for reading by requests under way
+
 	mu      sync.Mutex
 	fault   Fault
 	release chan struct{}
-	Served  int // requests that reached the hub itself
+	served  int
 }
 
 // Start starts a hub, and ends it with the test.
@@ -104,10 +108,26 @@ func (h *Hub) Down() {
 	}
 	h.SetFault(None)
 	h.srv.Close()
+	h.handlers.Lock() // closing the server does not wait for them
+	defer h.handlers.Unlock()
 	if err := h.store.Close(); err != nil {
 		h.t.Error(err)
 	}
 	h.srv = nil
+}
+
+// Restart is Down and Up.
+func (h *Hub) Restart() {
+	h.t.Helper()
+	h.Down()
+	h.Up()
+}
+
+// Served is how many requests were answered without a fault.
+func (h *Hub) Served() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.served
 }
 
 // Store is the hub's store, to look into.
@@ -125,12 +145,17 @@ func (h *Hub) SetFault(f Fault) {
 
 func (h *Hub) faulty(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.handlers.RLock()
+		defer h.handlers.RUnlock()
 		h.mu.Lock()
 		fault, release := h.fault, h.release
 		h.mu.Unlock()
 		switch fault {
 		case Unavailable:
 			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		case Broken:
+			w.WriteHeader(http.StatusInternalServerError)
 			return
 		case Unauthorized:
 			w.WriteHeader(http.StatusUnauthorized)
@@ -146,7 +171,7 @@ func (h *Hub) faulty(next http.Handler) http.Handler {
 			panic(http.ErrAbortHandler)
 		}
 		h.mu.Lock()
-		h.Served++
+		h.served++
 		h.mu.Unlock()
 		next.ServeHTTP(w, r)
 	})
@@ -159,12 +184,42 @@ func (d discard) Header() http.Header         { return d.header }
 func (d discard) Write(b []byte) (int, error) { return len(b), nil }
 func (d discard) WriteHeader(int)             {}
 
-// Books is what the hub recorded.
+// Books is what the hub recorded. It may be asked while the hub is down.
 func (h *Hub) Books() store.Books {
 	h.t.Helper()
-	b, err := h.store.Books(context.Background())
+	s := h.store
+	if h.srv == nil {
+		var err error
+		if s, err = store.Open(context.Background(), h.Path); err != nil {
+			h.t.Fatal(err)
+		}
+		defer s.Close()
+	}
+	b, err := s.Books(context.Background())
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	return b
+}
+
+// EventIDs are the ids of all recorded events, in the order of their arrival.
+func (h *Hub) EventIDs() []string { return h.Books().Events }
+
+// Counts tells how often each of the ids is recorded, as event, report or
+// idempotency key: an event has its id as key, too, and counts once.
+func (h *Hub) Counts(ids []string) map[string]int {
+	h.t.Helper()
+	b := h.Books()
+	items, keys := map[string]int{}, map[string]int{}
+	for _, id := range append(b.Events, b.Reports...) {
+		items[id]++
+	}
+	for _, key := range b.Keys {
+		keys[key]++
+	}
+	counts := make(map[string]int, len(ids))
+	for _, id := range ids {
+		counts[id] = max(items[id], keys[id])
+	}
+	return counts
 }

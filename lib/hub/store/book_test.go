@@ -17,6 +17,7 @@ import (
 type book struct {
 	t    *testing.T
 	s    *Store
+	path string
 	now  time.Time
 	skew time.Duration
 	n    int
@@ -24,7 +25,8 @@ type book struct {
 
 func newBook(t *testing.T) *book {
 	t.Helper()
-	s, err := Open(context.Background(), filepath.Join(t.TempDir(), "hub.db"))
+	path := filepath.Join(t.TempDir(), "hub.db")
+	s, err := Open(context.Background(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +38,7 @@ func newBook(t *testing.T) *book {
 			t.Error(err)
 		}
 	})
-	return &book{t: t, s: s, now: time.Date(2026, 11, 30, 20, 0, 0, 0, time.UTC)}
+	return &book{t: t, s: s, path: path, now: time.Date(2026, 11, 30, 20, 0, 0, 0, time.UTC)}
 }
 
 func (b *book) pass(d time.Duration) { b.now = b.now.Add(d) }

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,6 +33,8 @@ type Store struct {
 	quit    chan struct{}
 	done    chan struct{}
 	changed atomic.Pointer[func(sessions []string)]
+	closing sync.Once
+	closed  error
 }
 
 // Open opens the database at path, making it if it is missing (0600), and
@@ -101,11 +104,15 @@ func inspect(ctx context.Context, path string) error {
 	return errors.Join(err, conn.Close(), db.Close())
 }
 
-// Close ends the writer after the transaction under way.
+// Close ends the writer after the transaction under way. A second call does
+// nothing.
 func (s *Store) Close() error {
-	close(s.quit)
-	<-s.done
-	return errors.Join(s.write.Close(), s.read.Close())
+	s.closing.Do(func() {
+		close(s.quit)
+		<-s.done
+		s.closed = errors.Join(s.write.Close(), s.read.Close())
+	})
+	return s.closed
 }
 
 // rower is what both kinds of transaction can be read through.

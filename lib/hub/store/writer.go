@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -95,19 +96,7 @@ func (s *Store) gather(first job) []job {
 // batch carries jobs out in one transaction. When it can't be committed all
 // of them have failed.
 func (s *Store) batch(tx *Tx, jobs []job) {
-	results := make([]error, len(jobs))
-	var told []string
-	err := tx.exec("BEGIN IMMEDIATE")
-	if err == nil {
-		for i, j := range jobs {
-			if results[i] = tx.nested(j.f); results[i] == nil {
-				told = append(told, tx.told...)
-			}
-		}
-		if err = tx.exec("COMMIT"); err != nil {
-			err = errors.Join(err, tx.exec("ROLLBACK"))
-		}
-	}
+	results, told, err := tx.attempt(jobs)
 	if f := s.changed.Load(); f != nil && err == nil && len(told) > 0 {
 		slices.Sort(told)
 		(*f)(slices.Compact(told))
@@ -120,23 +109,49 @@ func (s *Store) batch(tx *Tx, jobs []job) {
 	}
 }
 
-// nested runs f in a savepoint, so that its failure is its own.
-func (tx *Tx) nested(f func(tx *Tx) error) error {
-	tx.told, tx.known = nil, false
-	if err := tx.exec("SAVEPOINT job"); err != nil {
-		return fmt.Errorf("store: %w", classify(err))
+// attempt carries jobs out and commits. An error is that of all of them.
+func (tx *Tx) attempt(jobs []job) (results []error, told []string, err error) {
+	results = make([]error, len(jobs))
+	if err := tx.exec("BEGIN IMMEDIATE"); err != nil {
+		return results, nil, err
 	}
-	err := tx.guard(f)
-	if err != nil {
-		err = classify(err)
-		if rerr := tx.exec("ROLLBACK TO job"); rerr != nil {
-			err = errors.Join(err, rerr)
+	for i, j := range jobs {
+		if results[i], err = tx.nested(j.f); err != nil {
+			return results, nil, tx.rollback(err)
+		}
+		if results[i] == nil {
+			told = append(told, tx.told...)
 		}
 	}
-	if rerr := tx.exec("RELEASE job"); rerr != nil {
-		err = errors.Join(err, rerr)
+	if err := tx.exec("COMMIT"); err != nil {
+		return results, nil, tx.rollback(err)
 	}
-	return err
+	return results, told, nil
+}
+
+// rollback ends a transaction that failed. SQLite ends it by itself when the
+// disk is full or fails.
+func (tx *Tx) rollback(cause error) error {
+	if err := tx.exec("ROLLBACK"); err != nil && !strings.Contains(err.Error(), "no transaction is active") {
+		return errors.Join(cause, err)
+	}
+	return cause
+}
+
+// nested runs f in a savepoint, so that its failure is its own. fatal is a
+// failure of the whole transaction.
+func (tx *Tx) nested(f func(tx *Tx) error) (err, fatal error) {
+	tx.told, tx.known = nil, false
+	if err := tx.exec("SAVEPOINT job"); err != nil {
+		return nil, err
+	}
+	if err = tx.guard(f); err != nil {
+		err = classify(err)
+		if tx.exec("ROLLBACK TO job") != nil {
+			return nil, err // it took the transaction with it
+		}
+	}
+	return err, tx.exec("RELEASE job")
 }
 
 // guard makes a panic of one job its error: the writer serves all others, and
