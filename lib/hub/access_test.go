@@ -15,7 +15,7 @@ import (
 )
 
 // A machine's token acts as that machine: what it writes of another's session
-// is a 403 of a type of its own, which is no fault of the token.
+// is a 409 of a type of its own: the token is good, only the record is refused.
 func TestAnotherMachinesSession(t *testing.T) {
 	h := newTestHub(t)
 	h.want(200, h.tower, "PUT /v1/machines/self/herdr-sessions", beat(sessionA))
@@ -28,7 +28,7 @@ func TestAnotherMachinesSession(t *testing.T) {
 		{"k3", "PUT /v1/sessions/aaaa-1/digest", `{"session":"aaaa-1","title":"forged","turns":1}`},
 	} {
 		t.Run(c.route, func(t *testing.T) {
-			res := h.want(403, h.laptop, c.route, c.body, "Idempotency-Key: "+c.key)
+			res := h.want(409, h.laptop, c.route, c.body, "Idempotency-Key: "+c.key)
 			var p record.Problem
 			if err := json.Unmarshal(res.Body.Bytes(), &p); err != nil || p.Type != ProblemOtherMachine || strings.Contains(p.Detail, "tower") {
 				t.Errorf("problem %s", res.Body)

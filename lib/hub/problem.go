@@ -15,7 +15,7 @@ import (
 
 // ProblemOtherMachine is the type of the problem that answers a machine that
 // writes of a session which runs on another machine. The token is good: only
-// this record is refused.
+// this record is refused, so it is a 409: a 403 would keep everything queued.
 const ProblemOtherMachine = "urn:sessionhub:problem:other-machine"
 
 // Error is an error with the problem document that it is answered with
@@ -48,7 +48,7 @@ func problem(err error) record.Problem {
 	case errors.Is(err, store.ErrKeyReused):
 		return record.Problem{Type: record.ProblemKeyReused, Status: http.StatusUnprocessableEntity, Detail: err.Error()}
 	case errors.Is(err, store.ErrNotYours):
-		return record.Problem{Type: ProblemOtherMachine, Status: http.StatusForbidden, Detail: err.Error()}
+		return record.Problem{Type: ProblemOtherMachine, Status: http.StatusConflict, Detail: err.Error()}
 	case errors.Is(err, store.ErrClosed):
 		return record.Problem{Status: http.StatusServiceUnavailable, Detail: "the hub is shutting down"}
 	case errors.Is(err, store.ErrBusy):
