@@ -40,9 +40,17 @@ func RealHome(t testing.TB, home string, trusted ...string) {
 
 // RealEnv is the environment in which the real Claude Code talks to a stand-in
 // of the Messages API and to nobody else.
-func RealEnv(api string) []string {
+func RealEnv(api string) []string { return append(quietEnv(api), "ANTHROPIC_API_KEY="+Key) }
+
+// RealSubscriptionEnv is RealEnv for a Claude Code that believes it is signed
+// in with a subscription: only then it tells of usage limits.
+func RealSubscriptionEnv(api string) []string {
+	return append(quietEnv(api), "CLAUDE_CODE_OAUTH_TOKEN=made-up-token-for-tests")
+}
+
+func quietEnv(api string) []string {
 	return []string{
-		"ANTHROPIC_API_KEY=" + Key, "ANTHROPIC_BASE_URL=" + api,
+		"ANTHROPIC_BASE_URL=" + api,
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1", "DISABLE_ERROR_REPORTING=1",
 	}
 }

@@ -1,173 +1,235 @@
 package claudetest
 
 import (
+	"bytes"
 	"encoding/json"
-	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
 	"strconv"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"sessionhub/lib/claude/claudetest/directive"
 )
 
-// MessagesAPI starts a stand-in for the Messages API on loopback, for the real
-// Claude Code to talk to without a network, an account or a model, and returns
-// its address. The answer is
-// one word, unless the prompt holds directives:
-//
-//	[[tool NAME {json}]]  call the tool NAME with that input, one a round
-//	[[say TEXT]]          the final text
-//	[[sleep MS]]          wait before every answer
+// Messages stands in for the Messages API on loopback, so that the real Claude
+// Code works without a network, an account or a model. A prompt is echoed,
+// unless it holds directives; see package directive.
+type Messages struct {
+	URL    string
+	ids    atomic.Int64
+	closed chan struct{}
+
+	mu     sync.Mutex
+	faults []Fault
+	seen   []Request
+}
+
+// Fault is what the stand-in does in place of a plain answer.
+type Fault struct {
+	Match  string        // only requests whose body holds this text
+	Count  int           // how often; 0 is for ever
+	Delay  time.Duration // before anything else
+	Status int           // of HTTP; 0 is a plain answer with the headers added
+	Text   string        // of the error; default: that of the status
+	Header http.Header
+	Drop   bool // cut the connection
+	Stall  bool // never answer
+}
+
+// Request is what the stand-in was asked.
+type Request struct {
+	Path   string
+	Model  string
+	Stream bool
+	Prompt string // the last one, without what the program adds
+	Rounds int    // of tools since then
+	Status int    // 0 when it was cut or stalled
+}
+
+// StartMessages starts a stand-in, which ends with the test.
+func StartMessages(t testing.TB) *Messages {
+	t.Helper()
+	m := &Messages{closed: make(chan struct{})}
+	srv := httptest.NewServer(m)
+	t.Cleanup(func() {
+		close(m.closed)
+		srv.CloseClientConnections()
+		srv.Close()
+	})
+	m.URL = srv.URL
+	return m
+}
+
+// MessagesAPI starts a stand-in and returns its address.
 func MessagesAPI(t testing.TB) string {
 	t.Helper()
-	srv := httptest.NewServer(&messages{})
-	t.Cleanup(srv.CloseClientConnections)
-	t.Cleanup(srv.Close)
-	return srv.URL
+	return StartMessages(t).URL
 }
 
-type messages struct{ n atomic.Int64 }
-
-type messagesRequest struct {
-	Model    string `json:"model"`
-	Stream   bool   `json:"stream"`
-	Messages []struct {
-		Role    string          `json:"role"`
-		Content json.RawMessage `json:"content"`
-	} `json:"messages"`
+// Fail adds a fault; of several that fit a request the first one holds.
+func (m *Messages) Fail(f Fault) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.faults = append(m.faults, f)
 }
 
-type block struct {
-	Type  string          `json:"type"`
-	Text  string          `json:"text,omitempty"`
-	ID    string          `json:"id,omitempty"`
-	Name  string          `json:"name,omitempty"`
-	Input json.RawMessage `json:"input,omitempty"`
+// Heal takes all faults away.
+func (m *Messages) Heal() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.faults = nil
 }
 
-func (m *messages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	switch {
-	case r.URL.Path == "/v1/messages/count_tokens":
-		writeJSON(w, map[string]int{"input_tokens": 10})
-	case r.URL.Path == "/v1/messages" && r.Method == http.MethodPost:
-		m.answer(w, r)
+// Requests lists what was asked so far.
+func (m *Messages) Requests() []Request {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return append([]Request(nil), m.seen...)
+}
+
+func (m *Messages) note(r Request) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.seen = append(m.seen, r)
+}
+
+// fault takes the first fault that fits a body.
+func (m *Messages) fault(body []byte) Fault {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range m.faults {
+		f := m.faults[i]
+		if !bytes.Contains(body, []byte(f.Match)) {
+			continue
+		}
+		if f.Count == 1 {
+			m.faults = append(m.faults[:i:i], m.faults[i+1:]...)
+		} else if f.Count > 1 {
+			m.faults[i].Count--
+		}
+		return f
+	}
+	return Fault{}
+}
+
+// maxBody bounds a request; those of Claude Code have some 200 KiB.
+const maxBody = 64 << 20
+
+func (m *Messages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		return // the client is gone, or too much of a client
+	}
+	switch r.URL.Path {
+	case "/v1/messages":
+		m.message(w, r, body)
+	case "/v1/messages/count_tokens":
+		m.note(Request{Path: r.URL.Path, Status: http.StatusOK})
+		writeJSON(w, http.StatusOK, map[string]int{"input_tokens": 1000})
+	case "/v1/models":
+		m.note(Request{Path: r.URL.Path, Status: http.StatusOK})
+		writeJSON(w, http.StatusOK, map[string]any{"data": []any{}, "has_more": false})
 	default:
-		http.NotFound(w, r)
+		m.note(Request{Path: r.URL.Path, Status: http.StatusNotFound})
+		m.fail(w, http.StatusNotFound, "there is no "+r.URL.Path+" here")
 	}
 }
 
-func (m *messages) answer(w http.ResponseWriter, r *http.Request) {
+func (m *Messages) message(w http.ResponseWriter, r *http.Request, body []byte) {
 	var req messagesRequest
-	if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
+	if err := json.Unmarshal(body, &req); err != nil {
+		m.fail(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	prompt, rounds := lastPrompt(req)
-	if ms := directive(prompt, `\[\[sleep (\d+)\]\]`); ms != "" {
-		n, _ := strconv.Atoi(ms) // digits by the pattern
-		select {
-		case <-time.After(time.Duration(n) * time.Millisecond):
-		case <-r.Context().Done():
-			return
-		}
+	turn := req.turn()
+	seen := Request{Path: r.URL.Path, Model: req.Model, Stream: req.Stream, Prompt: turn.prompt, Rounds: turn.rounds}
+	f := m.fault(body)
+	if f.Stall {
+		f.Delay = time.Hour // or as long as the client waits
 	}
-	b, stop := m.reply(prompt, rounds)
-	id := fmt.Sprintf("msg_%08d", m.n.Add(1))
-	if req.Stream {
-		stream(w, id, req.Model, b, stop)
+	a := m.plan(&req, turn)
+	m.wait(r, f.Delay+a.sleep)
+	for k, v := range f.Header {
+		w.Header()[k] = v
+	}
+	switch {
+	case f.Drop || f.Stall:
+		m.note(seen)
+		panic(http.ErrAbortHandler)
+	case f.Status != 0 && f.Status != http.StatusOK:
+		a.status, a.text = f.Status, f.Text
+	}
+	seen.Status = a.status
+	m.note(seen)
+	if a.status != http.StatusOK {
+		m.fail(w, a.status, a.text)
 		return
 	}
-	writeJSON(w, map[string]any{"id": id, "type": "message", "role": "assistant", "model": req.Model, "content": []block{b},
-		"stop_reason": stop, "usage": usage()})
+	m.send(w, &req, a.blocks)
 }
 
-// reply is the next tool call of the prompt, or its final text.
-func (m *messages) reply(prompt string, rounds int) (block, string) {
-	tools := regexp.MustCompile(`\[\[tool (\w+) (\{.*?\})\]\]`).FindAllStringSubmatch(prompt, -1)
-	if rounds < len(tools) {
-		return block{Type: "tool_use", ID: fmt.Sprintf("toolu_%08d", m.n.Load()+1), Name: tools[rounds][1], Input: json.RawMessage(tools[rounds][2])}, "tool_use"
+// wait ends early with the client or the test.
+func (m *Messages) wait(r *http.Request, d time.Duration) {
+	if d <= 0 {
+		return
 	}
-	text := directive(prompt, `\[\[say (.*?)\]\]`)
-	if text == "" {
-		text = "Echo."
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-r.Context().Done():
+	case <-m.closed:
 	}
-	return block{Type: "text", Text: text}, "end_turn"
 }
 
-func directive(prompt, pattern string) string {
-	if m := regexp.MustCompile(pattern).FindStringSubmatch(prompt); m != nil {
-		return m[1]
-	}
-	return ""
+// answer is what a request gets.
+type answer struct {
+	status int
+	text   string // of an error
+	sleep  time.Duration
+	blocks []block
 }
 
-// lastPrompt is what was typed last, with what the program adds to it, which
-// may come as messages of their own; and how many tool calls followed it.
-func lastPrompt(req messagesRequest) (prompt string, rounds int) {
-	answered := false
-	for _, m := range req.Messages {
-		text, calls := content(m.Content)
-		switch {
-		case m.Role == "assistant":
-			rounds += calls
-			answered = calls == 0
-		case answered:
-			prompt, rounds, answered = text, 0, false
-		default:
-			prompt += text
+func say(text string) answer {
+	return answer{status: http.StatusOK, blocks: []block{{Type: "text", Text: text}}}
+}
+
+// plan chooses the answer: to a side request of the program, or the next round
+// of tools, or the end of the turn.
+func (m *Messages) plan(req *messagesRequest, t turn) answer {
+	if text, ok := req.side(t); ok {
+		return say(text)
+	}
+	s := directive.Parse(t.prompt)
+	a := answer{status: http.StatusOK, sleep: s.Sleep}
+	switch {
+	case len(s.Bad) > 0:
+		a.blocks = say("bad directive: " + strings.Join(s.Bad, "; ")).blocks
+	case t.rounds < len(s.Rounds):
+		a.blocks = say("Step " + strconv.Itoa(t.rounds+1) + ".").blocks
+		for _, c := range s.Rounds[t.rounds] {
+			a.blocks = append(a.blocks, block{Type: "tool_use", ID: m.id("toolu"), Name: c.Name, Input: c.Input})
 		}
+	case s.Status != 0 && s.Status != http.StatusOK:
+		a.status, a.text = s.Status, s.StatusText
+	case s.Say != "":
+		a.blocks = say(s.Say).blocks
+	default:
+		a.blocks = say("Echo: " + cut(t.prompt)).blocks
 	}
-	return prompt, rounds
+	return a
 }
 
-// content is the text of a message, with what the program adds to a prompt, and
-// how many tools it calls.
-func content(raw json.RawMessage) (text string, calls int) {
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return s, 0
+// cut bounds an echo.
+func cut(s string) string {
+	const most = 200
+	if r := []rune(s); len(r) > most {
+		return string(r[:most])
 	}
-	var blocks []block
-	if json.Unmarshal(raw, &blocks) != nil {
-		return "", 0
-	}
-	for _, b := range blocks {
-		switch {
-		case b.Type == "tool_use":
-			calls++
-		case b.Type == "text":
-			text += b.Text + "\n"
-		}
-	}
-	return text, calls
-}
-
-func stream(w http.ResponseWriter, id, model string, b block, stop string) {
-	w.Header().Set("Content-Type", "text/event-stream")
-	send := func(kind string, v map[string]any) {
-		v["type"] = kind
-		raw, _ := json.Marshal(v) // plain values
-		fmt.Fprintf(w, "event: %s\ndata: %s\n\n", kind, raw)
-	}
-	send("message_start", map[string]any{"message": map[string]any{"id": id, "type": "message", "role": "assistant", "model": model,
-		"content": []any{}, "stop_reason": nil, "usage": usage()}})
-	start, delta := map[string]any{"type": "text", "text": ""}, map[string]any{"type": "text_delta", "text": b.Text}
-	if b.Type == "tool_use" {
-		start = map[string]any{"type": "tool_use", "id": b.ID, "name": b.Name, "input": map[string]any{}}
-		delta = map[string]any{"type": "input_json_delta", "partial_json": string(b.Input)}
-	}
-	send("content_block_start", map[string]any{"index": 0, "content_block": start})
-	send("content_block_delta", map[string]any{"index": 0, "delta": delta})
-	send("content_block_stop", map[string]any{"index": 0})
-	send("message_delta", map[string]any{"delta": map[string]any{"stop_reason": stop, "stop_sequence": nil}, "usage": map[string]int{"output_tokens": 10}})
-	send("message_stop", map[string]any{})
-}
-
-func usage() map[string]int { return map[string]int{"input_tokens": 10, "output_tokens": 1} }
-
-func writeJSON(w http.ResponseWriter, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(w).Encode(v)
+	return s
 }
