@@ -150,7 +150,7 @@ func (w *Watcher) outsiders(ctx context.Context) ([]record.LiveSession, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(list, func(l record.LiveSession) bool {
+	return slices.DeleteFunc(slices.Clone(list), func(l record.LiveSession) bool {
 		for _, s := range w.servers {
 			if w.accounts(s, l.Session) {
 				return true

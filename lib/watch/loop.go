@@ -188,12 +188,20 @@ func (w *Watcher) checkClock() {
 	now := w.Now()
 	mono, wall := now.Sub(w.plan.wall), now.Round(0).Sub(w.plan.wall.Round(0))
 	w.plan.wall = now
-	if d := wall - mono; d > jump || d < -jump {
-		w.Log.Printf("the clock jumped by %s: heartbeat now", d.Round(time.Second))
-		w.plan.beat = now
-		w.plan.backoff = 0
-		w.plan.at(&w.plan.pass, now)
+	w.clockMoved(mono, wall)
+}
+
+// clockMoved plans a heartbeat when the two clocks have parted by more than
+// jump since they were compared last.
+func (w *Watcher) clockMoved(mono, wall time.Duration) {
+	d := wall - mono
+	if d <= jump && d >= -jump {
+		return
 	}
+	now := w.Now()
+	w.Log.Printf("the clock jumped by %s: heartbeat now", d.Round(time.Second))
+	w.plan.beat, w.plan.backoff = now, 0
+	w.plan.at(&w.plan.pass, now)
 }
 
 // idle reports whether a watcher that once had a server has had nothing to

@@ -134,6 +134,9 @@ func (w *Watcher) start() error {
 	if w.servers != nil {
 		return nil
 	}
+	if err := w.Dir.Ensure(); err != nil {
+		return err
+	}
 	w.servers = make(map[string]*server)
 	w.sent = make(map[string]record.State)
 	w.dones = make(map[string]time.Time)
@@ -178,5 +181,8 @@ func (w *Watcher) take(ctx context.Context, s *server) error {
 	}
 	w.noteDone(look)
 	w.noteReplaced(ctx, s)
-	return w.memory.note(s.socket, look, w.Now(), w.Timing.Remember)
+	if err := w.memory.note(s.socket, look, w.Now(), w.Timing.Remember); err != nil {
+		w.Log.Failure("panes: %v", err) // a full disk must not end the heartbeats
+	}
+	return nil
 }
