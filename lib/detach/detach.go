@@ -33,6 +33,7 @@ func Start(c Command) (int, error) {
 		return 0, fmt.Errorf("start %s: open its log: %w", c.Program, err)
 	}
 	defer log.Close()
+	keepToSelf()
 	p, err := os.StartProcess(c.Program, append([]string{c.Program}, c.Args...), &os.ProcAttr{
 		Dir:   c.Dir,
 		Env:   c.Env,
@@ -44,4 +45,16 @@ func Start(c Command) (int, error) {
 	}
 	pid := p.Pid
 	return pid, p.Release()
+}
+
+// maxInherited is up to where descriptors are looked for that this process
+// itself inherited: the usual limit of open files.
+const maxInherited = 1024
+
+// keepToSelf marks what this process inherited beyond the three, so that the
+// child does not: Go does that only for what it opened itself.
+func keepToSelf() {
+	for fd := 3; fd < maxInherited; fd++ {
+		syscall.CloseOnExec(fd)
+	}
 }
