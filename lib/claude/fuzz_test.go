@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf16"
 )
 
@@ -29,22 +28,6 @@ func FuzzEntry(f *testing.F) {
 		}
 		if alive(p, psTable{}) {
 			t.Errorf("alive without any process: %+v", p)
-		}
-	})
-}
-
-func FuzzContinuedIn(f *testing.F) {
-	f.Add(`{"type":"continued-in","continuedInSessionId":"B"}` + "\n")
-	f.Add("{\n}\n\n")
-	f.Add(strings.Repeat("x", tailSize+1))
-	dir := f.TempDir()
-	f.Fuzz(func(t *testing.T, s string) {
-		path := filepath.Join(dir, "x.jsonl")
-		if err := os.WriteFile(path, []byte(s), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if id, ok := ContinuedIn(path, time.Time{}); ok != (id != "") {
-			t.Errorf("%q, %v", id, ok)
 		}
 	})
 }

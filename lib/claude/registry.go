@@ -50,6 +50,7 @@ type Process struct {
 	Name            string `json:"name"`
 	NameSource      string `json:"nameSource"`
 	JobID           string `json:"jobId"`           // of a background session
+	ParkedJobID     string `json:"parkedJobId"`     // of the background session that this process only shows
 	BridgeSessionID string `json:"bridgeSessionId"` // while Remote Control is on
 }
 

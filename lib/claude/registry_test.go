@@ -182,45 +182,7 @@ func TestInteractive(t *testing.T) {
 	}
 }
 
-func TestContinuedIn(t *testing.T) {
-	const line = `{"type":"continued-in","sessionId":"A","continuedInSessionId":"B"}` + "\n"
-	const earlier = `{"type":"continued-in","timestamp":"2026-11-30T20:55:48.693Z","continuedInSessionId":"C"}` + "\n"
-	const later = `{"type":"continued-in","timestamp":"2026-11-30T20:55:50.001Z","continuedInSessionId":"B"}` + "\n"
-	began := time.Date(2026, 11, 30, 20, 55, 50, 0, time.UTC)
-	const prompt = `{"type":"user","message":{"content":"x"}}` + "\n"
-	long := `{"type":"attachment","x":"` + strings.Repeat("y", 2*tailSize) + `"}` + "\n"
-	for _, c := range []struct{ name, content, want string }{
-		{"at the end", prompt + line, "B"},
-		{"with metadata after it", prompt + line + `{"type":"mode","mode":"normal"}` + "\n", "B"},
-		{"written to since", line + prompt, ""},
-		{"before the process began", prompt + earlier, ""},
-		{"taken up again and left again", prompt + earlier + line, "B"},
-		{"after the process began", prompt + later, "B"},
-		{"a time that is none", `{"type":"continued-in","timestamp":7,"continuedInSessionId":"B"}` + "\n", "B"},
-		{"written to since, at no time", line + `{"type":"user","timestamp":"today"}` + "\n", ""},
-		{"a cut last line", prompt + line + `{"type":"us`, "B"},
-		{"a long file", long + line, "B"},
-		{"not there", prompt, ""},
-		{"empty", "", ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			h := Home(t.TempDir())
-			dir := filepath.Join(string(h), "projects", "-home-dev")
-			if err := os.MkdirAll(dir, 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(dir, "A.jsonl"), []byte(c.content), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			path, ok := h.Transcript("A")
-			if !ok {
-				t.Fatal("the transcript is not found")
-			}
-			if got, ok := ContinuedIn(path, began); got != c.want || ok != (c.want != "") {
-				t.Errorf("got %q, %v", got, ok)
-			}
-		})
-	}
+func TestAPathIsNoSession(t *testing.T) {
 	if _, ok := Home(t.TempDir()).Transcript("../../etc/passwd"); ok {
 		t.Error("a path was taken for an id")
 	}

@@ -29,7 +29,7 @@ type scene struct {
 
 func newScene() *scene {
 	t := table{}
-	return &scene{t: t, w: Witnesses{Processes: map[string]herdr.ProcessInfo{}, HasRegistry: true, Table: t, ContinuedIn: map[string]string{}}}
+	return &scene{t: t, w: Witnesses{Processes: map[string]herdr.ProcessInfo{}, HasRegistry: true, Table: t}}
 }
 
 // pane adds a pane: what herdr says of it (agent, status, session; "-" is
@@ -56,6 +56,10 @@ func (s *scene) front(id string, procs ...herdr.Process) {
 	s.w.Processes[id] = info
 }
 
+// parkedJob is the background session that "parked" processes show, and "bg"
+// ones run.
+const parkedJob = "d28a3b4b"
+
 // claude starts a process of Claude below a parent: "session status" with an
 // entry in the registry, kind and entry point after it if they are special.
 func (s *scene) claude(pid, parent int, spec string) herdr.Process {
@@ -65,9 +69,11 @@ func (s *scene) claude(pid, parent int, spec string) herdr.Process {
 	for _, w := range f[2:] {
 		switch w {
 		case "bg":
-			p.Kind = claude.KindBackground
+			p.Kind, p.JobID = claude.KindBackground, parkedJob
 		case "sdk-cli":
 			p.Entrypoint = w
+		case "parked":
+			p.ParkedJobID = parkedJob
 		default:
 			p.WaitingFor = strings.ReplaceAll(w, "_", " ")
 		}
@@ -84,6 +90,9 @@ func say(v Verdict) string {
 		w := fmt.Sprintf("%s@%s:%s", s.Session, s.PaneID, s.AgentState)
 		if s.Background {
 			w += "+bg"
+		}
+		if s.Attached {
+			w += "+attached"
 		}
 		for _, o := range s.OtherPanes {
 			w += "+" + o
@@ -145,27 +154,37 @@ func TestDecideFindings(t *testing.T) {
 		}, "NEW@p1:working"},
 		{"4: continued in the background", func(s *scene) {
 			sh := s.pane("p1", "claude", "done", "A")
-			s.front("p1", s.claude(1, sh, "A idle"))
+			s.front("p1", s.claude(1, sh, "A idle parked"))
 			s.claude(9, 1, "B idle bg")
-			s.w.ContinuedIn["A"] = "B"
-		}, "B@p1:done"},
+		}, "B@p1:done+attached"},
+		{"4: whose background process is not up yet, or has ended", func(s *scene) {
+			sh := s.pane("p1", "claude", "done", "A")
+			s.front("p1", s.claude(1, sh, "A idle parked"))
+		}, "?p1"},
+		{"4: the old one was taken up again in another pane", func(s *scene) {
+			one := s.pane("p1", "claude", "done", "A")
+			two := s.pane("p2", "claude", "idle", "A")
+			s.front("p1", s.claude(1, one, "A idle parked"))
+			s.front("p2", s.claude(2, two, "A busy"))
+			s.claude(9, 1, "B idle bg")
+		}, "B@p1:done+attached A@p2:working"},
 		{"4: what the continuation does is the state", func(s *scene) {
 			sh := s.pane("p1", "claude", "working", "A")
-			s.front("p1", s.claude(1, sh, "A idle"))
+			s.front("p1", s.claude(1, sh, "A idle parked"))
 			s.claude(9, 1, "B busy bg")
-			s.w.ContinuedIn["A"] = "B"
-		}, "B@p1:working"},
+		}, "B@p1:working+attached"},
 		{"4: the continuation asks", func(s *scene) {
 			sh := s.pane("p1", "claude", "done", "A")
-			s.front("p1", s.claude(1, sh, "A idle"))
+			s.front("p1", s.claude(1, sh, "A idle parked"))
 			s.claude(9, 1, "B waiting permission_prompt bg")
-			s.w.ContinuedIn["A"] = "B"
-		}, "B@p1:blocked"},
+		}, "B@p1:blocked+attached"},
 		{"4: continued outside herdr", func(s *scene) {
-			s.claude(1, 1, "A idle")
+			s.claude(1, 1, "A idle parked")
 			s.claude(9, 1, "B busy bg")
-			s.w.ContinuedIn["A"] = "B"
-		}, "B@:working"},
+		}, "B@:working+attached"},
+		{"4: continued outside herdr, and not up", func(s *scene) {
+			s.claude(1, 1, "A idle parked")
+		}, ""},
 		{"5: claude -p beside a suspended claude", func(s *scene) {
 			sh := s.pane("p1", "claude", "idle", "P")
 			s.claude(1, sh, "A idle")
@@ -243,7 +262,11 @@ func TestDecideFindings(t *testing.T) {
 		{"13: an open dialog that herdr takes for idle", func(s *scene) {
 			sh := s.pane("p1", "claude", "done", "A")
 			s.front("p1", s.claude(1, sh, "A waiting dialog_open"))
-		}, "A@p1:idle"},
+		}, "A@p1:done"},
+		{"13: a dialog opened in mid-turn", func(s *scene) {
+			sh := s.pane("p1", "claude", "working", "A")
+			s.front("p1", s.claude(1, sh, "A waiting dialog_open"))
+		}, "A@p1:working"},
 		{"12: background agents: at its prompt, yet both say that it works", func(s *scene) {
 			sh := s.pane("p1", "claude", "working", "A")
 			s.front("p1", s.claude(1, sh, "A busy"))

@@ -71,9 +71,8 @@ func Outside(home claude.Home) ([]Session, error) {
 	return Decide(w).Outside, nil
 }
 
-// readRegistry reads the registry and where sessions were continued. An
-// unreadable registry, or process table, is an error: without it a session
-// could be taken for another, or for dead.
+// readRegistry reads the registry. An unreadable one, or process table, is an
+// error: without it a session could be taken for another, or for dead.
 func (w *Witnesses) readRegistry(home claude.Home) error {
 	table, err := claude.NewTable()
 	if err != nil {
@@ -88,17 +87,6 @@ func (w *Witnesses) readRegistry(home claude.Home) error {
 		return err
 	}
 	w.Registry, w.HasRegistry = list, true
-	w.ContinuedIn = map[string]string{}
-	for _, p := range people(list) {
-		if p.Status != claude.StatusIdle {
-			continue // only one at rest can have been left
-		}
-		if path, ok := home.TranscriptNear(p.SessionID, p.Cwd); ok {
-			if next, ok := claude.ContinuedIn(path, p.Began()); ok {
-				w.ContinuedIn[p.SessionID] = next
-			}
-		}
-	}
 	return nil
 }
 

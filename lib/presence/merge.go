@@ -13,6 +13,15 @@ func (s *Session) why(format string, args ...any) {
 	s.Why = append(s.Why, fmt.Sprintf(format, args...))
 }
 
+// named says why a session has its id.
+func (s *Session) named(proc, runs claude.Process, where string) {
+	s.why("the registry names %s for process %d, which is %s", proc.SessionID, proc.PID, where)
+	if runs.PID != proc.PID {
+		s.Attached = true
+		s.why("it was put into the background and goes on as %s in process %d (finding 4)", runs.SessionID, runs.PID)
+	}
+}
+
 // outside lists the people's processes that no pane shows, such as a Claude in
 // tmux (finding 7) or in another terminal.
 func (d *decision) outside() {
@@ -20,14 +29,13 @@ func (d *decision) outside() {
 		if d.shown[p.PID] || !p.Interactive() {
 			continue
 		}
-		s := Session{LiveSession: record.LiveSession{Session: p.SessionID, Agent: agent, PID: p.PID, Cwd: p.Cwd}}
-		s.why("the registry names it for process %d, which is in no pane of this herdr", p.PID)
-		if next := d.ContinuedIn[p.SessionID]; next != "" {
-			s.Session = next
-			s.why("%s was put into the background and goes on as this one (finding 4)", p.SessionID)
-			p = d.continuation(p, next)
+		runs, ok := d.running(p)
+		if !ok {
+			continue
 		}
-		d.setState(&s, herdr.StatusUnknown, p)
+		s := Session{LiveSession: record.LiveSession{Session: runs.SessionID, Agent: agent, PID: runs.PID, Cwd: runs.Cwd}}
+		s.named(p, runs, "in no pane of this herdr")
+		d.setState(&s, herdr.StatusUnknown, runs)
 		d.verdict.Outside = append(d.verdict.Outside, s)
 	}
 }
@@ -102,9 +110,4 @@ func (v Verdict) UnidentifiedPanes(r Reasons) []record.UnidentifiedPane {
 		}
 	}
 	return out
-}
-
-// people are the interactive processes of a registry.
-func people(list []claude.Process) []claude.Process {
-	return slices.DeleteFunc(slices.Clone(list), func(p claude.Process) bool { return !p.Interactive() })
 }

@@ -31,15 +31,16 @@ type Witnesses struct {
 	Registry    []claude.Process
 	HasRegistry bool
 	Table       claude.Table
-	// ContinuedIn tells of sessions that were put into the background where
-	// they go on.
-	ContinuedIn map[string]string
 }
 
 // Session is a session that runs, and why that is believed.
 type Session struct {
 	record.LiveSession
-	Why []string
+	// Attached: it runs in the background, and its pane only shows it, or the
+	// list of such sessions. What is typed there may start another session, and
+	// /exit does not end this one (findings 29 and 38).
+	Attached bool
+	Why      []string
 }
 
 // Unidentified is a pane whose Claude can't be named.
@@ -153,20 +154,20 @@ func inForeground(info herdr.ProcessInfo, pid int) bool {
 
 // live notes a session that the registry knows.
 func (d *decision) live(p *herdr.Pane, proc claude.Process) {
+	runs, ok := d.running(proc)
+	if !ok {
+		d.unidentified(p, "its session was put into the background, where it does not run now (finding 4)")
+		return
+	}
 	s := Session{LiveSession: record.LiveSession{
-		Session: proc.SessionID, Agent: agent, PID: proc.PID, Cwd: cmp.Or(proc.Cwd, p.ForegroundCwd, p.Cwd),
+		Session: runs.SessionID, Agent: agent, PID: runs.PID, Cwd: cmp.Or(runs.Cwd, p.ForegroundCwd, p.Cwd),
 		PaneID: p.PaneID, WorkspaceID: p.WorkspaceID, TabID: p.TabID, TerminalID: p.TerminalID, TitleHint: title(p),
 	}}
-	s.why("the registry names it for process %d of the pane", proc.PID)
-	if h := herdrSession(p); h != "" && h != proc.SessionID {
+	s.named(proc, runs, "in the pane")
+	if h := herdrSession(p); h != "" && h != runs.SessionID {
 		s.why("herdr names %s, which is stale (finding 2)", h)
 	}
-	if next := d.ContinuedIn[proc.SessionID]; next != "" {
-		s.Session = next
-		s.why("%s was put into the background and goes on as this one (finding 4)", proc.SessionID)
-		proc = d.continuation(proc, next)
-	}
-	d.setState(&s, p.AgentStatus, proc)
+	d.setState(&s, p.AgentStatus, runs)
 	if o, ok := d.Table.Find(proc.PID); ok && o.Stopped {
 		s.AgentState, s.Background = record.Unknown, false
 		s.why("its process is suspended, and owns the session all the same (finding 41)")
@@ -174,15 +175,20 @@ func (d *decision) live(p *herdr.Pane, proc claude.Process) {
 	d.verdict.Sessions = append(d.verdict.Sessions, s)
 }
 
-// continuation is the process whose status counts for a session that goes on
-// as another: its background process, as the pane's own says idle for ever.
-func (d *decision) continuation(proc claude.Process, next string) claude.Process {
+// running is the process that runs what a person's process shows: itself, or
+// the background session that it put its own into. Then its id and status stay
+// as they were; only the registry's parkedJobId tells (found with 2.1.332 in
+// the state of finding 4). ok is false while that session does not run.
+func (d *decision) running(proc claude.Process) (runs claude.Process, ok bool) {
+	if proc.ParkedJobID == "" {
+		return proc, true
+	}
 	for _, p := range d.Registry {
-		if p.SessionID == next {
-			proc.Status, proc.WaitingFor = p.Status, p.WaitingFor
+		if p.Kind == claude.KindBackground && p.JobID == proc.ParkedJobID {
+			return p, true
 		}
 	}
-	return proc
+	return proc, false
 }
 
 // setState combines what herdr and the registry say. The registry is
@@ -200,11 +206,9 @@ func (d *decision) setState(s *Session, status herdr.Status, proc claude.Process
 		}
 		s.why("the registry says busy, herdr %s", status)
 	case claude.StatusWaiting:
-		switch {
-		case proc.WaitingFor != claude.WaitingDialog:
+		// A dialog that the person opened, maybe in mid-turn, changes nothing.
+		if proc.WaitingFor != claude.WaitingDialog {
 			s.AgentState = record.Blocked
-		case s.AgentState != record.Blocked:
-			s.AgentState = record.Idle
 		}
 		s.why("the registry says that it waits: %s; herdr says %s (finding 13)", text.Line(proc.WaitingFor), status)
 	case claude.StatusIdle:

@@ -131,6 +131,16 @@ func (r *realRun) is(state record.AgentState, differs string) string {
 
 const anyID = ""
 
+// shell waits until the pane's shell reads what is typed again: for a moment
+// after its registry entry is gone, Claude still does.
+func (r *realRun) shell() {
+	r.t.Helper()
+	untilSaid(r.t, r.s, "the shell is in front", func(v Verdict) bool {
+		info, err := r.s.Client().ProcessInfo(r.t.Context(), r.pane)
+		return err == nil && say(v) == "" && info.ForegroundProcessGroupID == info.ShellPID
+	})
+}
+
 func TestRealClaudeThroughItsStates(t *testing.T) {
 	r := newRealRun(t)
 	r.typed("claude --permission-mode default")
@@ -194,9 +204,12 @@ func TestRealClaudeLeftForTheAgentsView(t *testing.T) {
 	r.is(record.Idle, anyID)
 	r.keys("left")
 	next := r.is(record.Idle, first)
+	if v := look(t, r.s); len(v.Sessions) != 1 || !v.Sessions[0].Attached {
+		t.Errorf("the pane only shows it: %s", say(v))
+	}
 	r.keys("ctrl+c")
 	r.keys("ctrl+c")
-	untilSaid(t, r.s, "nobody is there", func(v Verdict) bool { return len(v.Sessions) == 0 })
+	r.shell()
 
 	// Taken up again, the old conversation is itself, whatever its transcript
 	// says of the past.
