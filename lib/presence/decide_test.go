@@ -332,6 +332,11 @@ func TestDecideFindings(t *testing.T) {
 			sh := s.pane("p1", "claude", "idle", "NEW")
 			s.front("p1", s.claude(1, sh, "OLD idle"))
 		}, "OLD@p1:idle"},
+		{"A19: a title that quotes a limit banner changes nothing", func(s *scene) {
+			sh := s.pane("p1", "claude", "working", "A")
+			s.w.Panes[0].TerminalTitleStripped = "You've hit your 5-hour limit · resets 12am"
+			s.front("p1", s.claude(1, sh, "A busy"))
+		}, "A@p1:working"},
 		{"another agent is ignored", func(s *scene) {
 			s.pane("p1", "codex", "working", "-")
 		}, ""},

@@ -204,6 +204,8 @@ func (f *flow) mainJob(server herdrServer) {
 		t.Errorf("the old session ended as %q", ended.EndedReason)
 	}
 
+	f.printed(session)
+
 	// The hub is down while things happen.
 	if err := f.w.KillHub(); err != nil {
 		t.Fatal(err)
@@ -213,6 +215,11 @@ func (f *flow) mainJob(server herdrServer) {
 		p, err := f.h.Pane(ctx(t), pane)
 		return err == nil && p.AgentStatus == herdr.StatusBlocked
 	})
+	if waits, err := f.w.Tool("shq", "cat"); err != nil {
+		t.Error(err)
+	} else {
+		validate(t, "item", waits)
+	}
 	if err := f.w.StartHub(); err != nil {
 		t.Fatal(err)
 	}
