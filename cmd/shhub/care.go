@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 
@@ -41,38 +42,62 @@ func checkVerb() front.Verb {
 		Long:  "Checks the file's integrity, its references and what must hold of sessions, and counts what was recorded.",
 		Flags: func(fs *flag.FlagSet) { dbFlag(fs, &db) },
 		Run: func(ctx context.Context, c *front.Call) error {
-			s, err := openStore(ctx, c, db, true)
+			if err := noArgs(c); err != nil {
+				return err
+			}
+			r, err := check(ctx, c, db)
 			if err != nil {
 				return err
 			}
-			defer s.Close()
-			return check(ctx, c, s)
+			if err := front.PrintJSON(c.Stdout, r); err != nil || r.Sound {
+				return err
+			}
+			return fmt.Errorf("%d things are wrong: stop the hub, keep this file, and restore the last backup", len(r.Wrong))
 		},
 		Exits: append(dbExits(), front.Exit{Code: front.ExitFailed, When: "it is not; what is wrong is printed"}),
 	}
 }
 
-func check(ctx context.Context, c *front.Call, s *store.Store) error {
-	wrong, err := s.Check(ctx)
+// checkResult is what shhub check prints.
+type checkResult struct {
+	Sound   bool     `json:"sound"`
+	Wrong   []string `json:"wrong"`
+	Schema  int      `json:"schema"`
+	Events  int      `json:"events"`
+	Reports int      `json:"reports"`
+}
+
+func check(ctx context.Context, c *front.Call, db string) (checkResult, error) {
+	r := checkResult{Wrong: []string{}, Schema: store.SchemaVersion()}
+	s, err := openStore(ctx, c, db, true)
+	if damaged(&r, err) {
+		return r, nil
+	}
 	if err != nil {
-		return err
+		return r, err
+	}
+	defer s.Close()
+	wrong, err := s.Check(ctx)
+	r.Wrong = append(r.Wrong, wrong...)
+	if damaged(&r, err) {
+		return r, nil
+	}
+	if err != nil {
+		return r, err
 	}
 	books, err := s.Books(ctx)
-	if err != nil {
-		return err
+	if damaged(&r, err) {
+		return r, nil
 	}
-	if wrong == nil {
-		wrong = []string{}
+	r.Events, r.Reports, r.Sound = len(books.Events), len(books.Reports), len(r.Wrong) == 0
+	return r, err
+}
+
+// damaged notes an error that is the database's own.
+func damaged(r *checkResult, err error) bool {
+	if !errors.Is(err, store.ErrDamaged) {
+		return false
 	}
-	err = front.PrintJSON(c.Stdout, struct {
-		Sound   bool     `json:"sound"`
-		Wrong   []string `json:"wrong"`
-		Schema  int      `json:"schema"`
-		Events  int      `json:"events"`
-		Reports int      `json:"reports"`
-	}{len(wrong) == 0, wrong, store.SchemaVersion(), len(books.Events), len(books.Reports)})
-	if err == nil && len(wrong) > 0 {
-		err = fmt.Errorf("%d things are wrong: stop the hub, keep this file, and restore the last backup", len(wrong))
-	}
-	return err
+	r.Wrong = append(r.Wrong, err.Error())
+	return true
 }

@@ -15,7 +15,7 @@ const (
 	keyLife = 30 * 24 * time.Hour
 	// pruneStep bounds how many rows one transaction forgets, so that a night's
 	// work never holds up a machine's records for long.
-	pruneStep = 2000
+	pruneStep = 500
 )
 
 // Prune forgets, in small steps, events and ended sessions from before a time,

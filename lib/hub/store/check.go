@@ -73,7 +73,7 @@ func (s *Store) Books(ctx context.Context) (Books, error) {
 	} {
 		var err error
 		if *list, err = all(s.reader(ctx), str, query); err != nil {
-			return b, fmt.Errorf("books: %w", err)
+			return b, fmt.Errorf("books: %w", classify(err))
 		}
 	}
 	return b, nil

@@ -79,8 +79,10 @@ func (s *session) save(tx *Tx) error {
 func (tx *Tx) saveQuery() string {
 	if tx.save == "" {
 		columns := strings.Fields(strings.ReplaceAll(sessionColumns, ",", " "))
-		sets := make([]string, len(columns))
-		for i, c := range columns {
+		// Not the id: a parent key that is set, to whatever value, makes SQLite
+		// look at every event of the session.
+		sets := make([]string, len(columns)-1)
+		for i, c := range columns[1:] {
 			sets[i] = c + " = excluded." + c
 		}
 		tx.save = "INSERT INTO sessions (" + sessionColumns + ") VALUES (" + strings.Repeat("?,", len(columns)-1) + "?) " +

@@ -23,6 +23,8 @@ var (
 	ErrBusy = errors.New("the database is in use by another process")
 	// ErrFull is returned when the disk is full. What was acknowledged is safe.
 	ErrFull = errors.New("the disk of the database is full")
+	// ErrDamaged is returned when the file's content makes no sense.
+	ErrDamaged = errors.New("the database is damaged")
 )
 
 type job struct {
@@ -177,6 +179,8 @@ func classify(err error) error {
 		return fmt.Errorf("%w: %w", ErrBusy, err)
 	case sqlite3.SQLITE_FULL:
 		return fmt.Errorf("%w: %w", ErrFull, err)
+	case sqlite3.SQLITE_CORRUPT:
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	case sqlite3.SQLITE_NOTADB:
 		return fmt.Errorf("%w: %w", ErrForeign, err)
 	}
