@@ -17,33 +17,40 @@ import (
 	"sessionhub/lib/state"
 )
 
-const (
-	loadWriters = 8
-	loadRecords = 20_000
-	loadKills   = 20
-	loadLimit   = 4 * time.Minute
-)
+// load is how much a load test does.
+type load struct {
+	records int
+	kills   int
+	rounds  int           // of a hub that fails in every way
+	limit   time.Duration // until all is delivered
+}
+
+const loadWriters = 8
 
 // Eight processes append 20,000 records while the drain runs, the watcher is
 // killed 20 times, and the hub answers with errors, hangs, loses answers and
 // dies in turns. The hub has each record once.
 func TestLoad(t *testing.T) {
+	runLoad(t, load{records: 20_000, kills: 20, rounds: 3, limit: 4 * time.Minute})
+}
+
+func runLoad(t *testing.T, l load) {
 	hub := hubtest.Start(t)
 	dir := state.Dir(filepath.Join(t.TempDir(), "state"))
 	if err := dir.Ensure(); err != nil {
 		t.Fatal(err)
 	}
-	appended := startWriters(t, dir)
+	appended := startWriters(t, dir, l.records)
 	stop := make(chan struct{})
 	var trouble sync.WaitGroup
-	trouble.Go(func() { killWatchers(t, dir, hub, stop) })
-	makeTrouble(t, hub)
+	trouble.Go(func() { killWatchers(t, dir, hub, l.kills, stop) })
+	makeTrouble(t, hub, l.rounds)
 	ids := <-appended
-	if len(ids) != loadRecords {
-		t.Errorf("%d records were appended, want %d", len(ids), loadRecords)
+	if len(ids) != l.records {
+		t.Errorf("%d records were appended, want %d", len(ids), l.records)
 	}
 	q := &queue.Queue{Dir: dir}
-	waitFor(t, loadLimit, "the queue is empty", func() bool {
+	waitFor(t, l.limit, "the queue is empty", func() bool {
 		s, err := q.Stat()
 		return err == nil && s.Queued+s.Sending+s.Spilled == 0
 	})
@@ -68,14 +75,14 @@ func TestLoad(t *testing.T) {
 
 // startWriters starts the appending processes and hands over all ids at the
 // end.
-func startWriters(t *testing.T, dir state.Dir) <-chan []string {
+func startWriters(t *testing.T, dir state.Dir, records int) <-chan []string {
 	t.Helper()
 	var mu sync.Mutex
 	var ids []string
 	var wg sync.WaitGroup
 	for range loadWriters {
 		cmd := exec.Command(os.Args[0], "-test.run=^$")
-		cmd.Env = append(os.Environ(), loadEnv+"=append,"+string(dir)+","+strconv.Itoa(loadRecords/loadWriters))
+		cmd.Env = append(os.Environ(), loadEnv+"=append,"+string(dir)+","+strconv.Itoa(records/loadWriters))
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -100,9 +107,9 @@ func startWriters(t *testing.T, dir state.Dir) <-chan []string {
 	return done
 }
 
-// killWatchers runs watchers one after the other and kills the first 20 in the
-// middle of their work.
-func killWatchers(t *testing.T, dir state.Dir, hub *hubtest.Hub, stop <-chan struct{}) {
+// killWatchers runs watchers one after the other and kills the first of them in
+// the middle of their work.
+func killWatchers(t *testing.T, dir state.Dir, hub *hubtest.Hub, kills int, stop <-chan struct{}) {
 	for i := 0; ; i++ {
 		cmd := exec.Command(os.Args[0], "-test.run=^$")
 		cmd.Env = append(os.Environ(), loadEnv+"="+strings.Join([]string{"watch", string(dir), hub.URL, hub.MachineToken}, ","))
@@ -111,7 +118,7 @@ func killWatchers(t *testing.T, dir state.Dir, hub *hubtest.Hub, stop <-chan str
 			return
 		}
 		var after <-chan time.Time
-		if i < loadKills {
+		if i < kills {
 			after = time.After(50*time.Millisecond + rand.N(150*time.Millisecond))
 		}
 		select {
@@ -129,8 +136,8 @@ func killWatchers(t *testing.T, dir state.Dir, hub *hubtest.Hub, stop <-chan str
 }
 
 // makeTrouble lets the hub fail in every way, in turns.
-func makeTrouble(t *testing.T, hub *hubtest.Hub) {
-	for range 3 {
+func makeTrouble(t *testing.T, hub *hubtest.Hub, rounds int) {
+	for range rounds {
 		for _, fault := range []hubtest.Fault{hubtest.Unavailable, hubtest.DropAnswer, hubtest.Hang, hubtest.Unauthorized} {
 			hub.SetFault(fault)
 			time.Sleep(100 * time.Millisecond) // the trouble's own length, waited for by nobody

@@ -69,6 +69,9 @@ func (w *Watcher) Run(ctx context.Context) error {
 	if err := w.start(); err != nil {
 		return err
 	}
+	if err := runlog.Truncate(w.Dir.WatcherLog()); err != nil {
+		w.Log.Failure("log: %v", err)
+	}
 	wakes := w.watchFiles()
 	defer wakes.close()
 	tick := w.Timing.Tick
