@@ -54,7 +54,7 @@ func Heartbeat(tx *Tx, machine string, snap *record.Snapshot, now time.Time) err
 func TakeSnapshot(tx *Tx, machine string, snap *record.Snapshot, way Way, now time.Time) error {
 	h := heartbeat{tx: tx, machine: machine, snap: snap, way: way, now: now.UnixMilli(), sent: snap.At.UnixMilli()}
 	h.source = clean(snap.HerdrSession, maxText)
-	for _, step := range []func() error{h.heard, h.nameAll, h.endRest} {
+	for _, step := range []func() error{h.heard, h.readLive, h.nameAll, h.endRest, h.saveSame} {
 		if err := step(); err != nil {
 			return fmt.Errorf("heartbeat: %w", err)
 		}
@@ -70,6 +70,8 @@ type heartbeat struct {
 	way     Way
 	now     int64
 	sent    int64 // when it was taken, by the machine's clock
+	live    []session
+	same    []string // sessions of which the snapshot says nothing new
 }
 
 // heard notes that the machine and the source are there. Only a snapshot that
@@ -87,6 +89,20 @@ func (h *heartbeat) heard() error {
 		ON CONFLICT (machine, herdr_session) DO UPDATE SET last_seen = ?3`, h.machine, h.source, h.now)
 }
 
+// readLive reads the machine's live sessions at once: nearly always those that
+// the snapshot names, and all that it may end.
+func (h *heartbeat) readLive() (err error) {
+	h.live, err = all(h.tx, scanSession, "SELECT "+sessionColumns+" FROM sessions WHERE live = 1 AND machine = ?", h.machine)
+	return err
+}
+
+func (h *heartbeat) find(id string) (session, bool, error) {
+	if i := slices.IndexFunc(h.live, func(s session) bool { return s.id == id }); i >= 0 {
+		return h.live[i], true, nil
+	}
+	return getSession(h.tx, id)
+}
+
 func (h *heartbeat) nameAll() error {
 	for i := range h.snap.Sessions {
 		if err := h.name(&h.snap.Sessions[i]); err != nil {
@@ -98,7 +114,7 @@ func (h *heartbeat) nameAll() error {
 
 // name notes that a session runs here.
 func (h *heartbeat) name(e *record.LiveSession) error {
-	s, ok, err := getSession(h.tx, e.Session)
+	s, ok, err := h.find(e.Session)
 	if err != nil {
 		return err
 	}
@@ -115,8 +131,31 @@ func (h *heartbeat) name(e *record.LiveSession) error {
 	case !s.live && h.overtakenBy(s.sentEnded):
 		return nil // a snapshot from before its end, sent late
 	}
-	h.update(&s, e)
-	return s.save(h.tx)
+	if h.update(&s, e); s.news() || s.sentNamed != h.sent {
+		return s.save(h.tx)
+	}
+	h.same = append(h.same, s.id)
+	return nil
+}
+
+// saveStep bounds how many sessions one statement saves.
+const saveStep = 50
+
+// saveSame notes that sessions were named, which is all that there is to note
+// of nearly all of them.
+func (h *heartbeat) saveSame() error {
+	for ids := range slices.Chunk(h.same, saveStep) {
+		args := []any{h.now, h.source, h.sent}
+		for _, id := range ids {
+			args = append(args, id)
+		}
+		err := h.tx.exec("UPDATE sessions SET last_seen = ?1, named_by = ?2, named_at = ?1, sent_named = ?3, sent_touched = ?3 WHERE id IN (?4"+
+			strings.Repeat(", ?", len(ids)-1)+")", args...)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // mayTake reports whether a snapshot may change a session's machine: the
@@ -182,27 +221,18 @@ func (h *heartbeat) overtakenBy(moment int64) bool {
 	return moment > h.sent
 }
 
-// endRest ends what this snapshot may end and does not name: the live sessions
-// that the same source named last, or that none named yet and whose records
-// place them there.
+// endRest ends what this snapshot may end and does not name.
 func (h *heartbeat) endRest() error {
-	query := "SELECT " + sessionColumns + " FROM sessions WHERE live = 1 AND machine = ?1 AND " +
-		"(named_by = ?2 OR named_by IS NULL AND pane_id <> '' AND herdr_session = ?2)"
-	args := []any{h.machine, h.source}
-	if h.source == "" {
-		query += " UNION SELECT " + sessionColumns + " FROM sessions WHERE live = 1 AND machine = ?1 AND max(named_at, touched_at) < ?3"
-		args = append(args, h.now-unnamedFor.Milliseconds())
-	}
-	list, err := all(h.tx, scanSession, query, args...)
-	if err != nil {
-		return err
-	}
-	for i := range list {
-		s := &list[i]
-		if h.keeps(s) {
+	for i := range h.live {
+		s := &h.live[i]
+		if !h.mayEnd(s) || slices.ContainsFunc(h.snap.Sessions, func(e record.LiveSession) bool { return e.Session == s.id }) {
 			continue
 		}
-		s.end(ReasonVanished, h.now, h.sent)
+		if h.waits(s) {
+			s.namedAt = h.now // it is accounted for
+		} else if !h.overtakenBy(s.sentTouched) {
+			s.end(ReasonVanished, h.now, h.sent)
+		}
 		if err := s.save(h.tx); err != nil {
 			return err
 		}
@@ -210,13 +240,21 @@ func (h *heartbeat) endRest() error {
 	return nil
 }
 
-func (h *heartbeat) keeps(s *session) bool {
-	if slices.ContainsFunc(h.snap.Sessions, func(e record.LiveSession) bool { return e.Session == s.id }) {
+// mayEnd reports whether a live session is this snapshot's to end: the same
+// source named it last, or none did yet and its records place it there. That of
+// what runs outside herdr may end what no snapshot named for a while, too.
+func (h *heartbeat) mayEnd(s *session) bool {
+	switch {
+	case s.namedBy.Valid && s.namedBy.String == h.source:
+		return true
+	case !s.namedBy.Valid && s.paneID != "" && s.herdrSession == h.source:
 		return true
 	}
-	here := s.paneID != "" && s.herdrSession == h.source
-	if here && slices.ContainsFunc(h.snap.UnidentifiedPanes, func(u record.UnidentifiedPane) bool { return u.PaneID == s.paneID }) {
-		return true
-	}
-	return h.overtakenBy(s.sentTouched)
+	return h.source == "" && max(s.namedAt, s.touchedAt) < h.now-unnamedFor.Milliseconds()
+}
+
+// waits reports whether the session's pane waits to be identified.
+func (h *heartbeat) waits(s *session) bool {
+	return s.paneID != "" && s.herdrSession == h.source && slices.ContainsFunc(h.snap.UnidentifiedPanes,
+		func(u record.UnidentifiedPane) bool { return u.PaneID == s.paneID })
 }

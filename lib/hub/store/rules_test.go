@@ -53,6 +53,38 @@ func TestUnidentifiedPaneKeepsItsSession(t *testing.T) {
 	b.want("a", "ended vanished")
 }
 
+// A pane that waits to be identified is accounted for, however long it takes:
+// the snapshot of what runs outside herdr does not end its session either.
+func TestAWaitingPaneIsAccountedFor(t *testing.T) {
+	b := newBook(t)
+	b.beat("tower", "default", "a@p1")
+	for range 5 {
+		b.pass(time.Minute)
+		b.beat("tower", "default", "?p1")
+		b.beat("tower", "", "x@")
+	}
+	b.want("a", "live idle")
+	b.beat("tower", "work", "?p1") // another server's pane of that name
+	b.beat("tower", "default")
+	b.want("a", "ended vanished")
+}
+
+// Field report A16: a stall of the multiplexer marked live sessions dead. A
+// machine that says nothing ends nothing, and nor does one that knows of
+// another server only.
+func TestA16SilenceEndsNothing(t *testing.T) {
+	b := newBook(t)
+	b.beat("tower", "default", "a@p1:working")
+	for range 10 {
+		b.pass(time.Hour)
+		b.beat("tower", "work", "b@p1")
+		b.beat("laptop", "default", "c@p1")
+	}
+	b.want("a", "stale working")
+	b.beat("tower", "default", "a@p1:working")
+	b.want("a", "live working")
+}
+
 func TestASnapshotEndsNothingThatStartedAfterIt(t *testing.T) {
 	b := newBook(t)
 	b.skew = -time.Hour // what counts is the machine's own clock

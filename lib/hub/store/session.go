@@ -67,7 +67,7 @@ func getSession(r rower, id string) (session, bool, error) {
 // would take its events along. What people see of the change is told to those
 // who watch.
 func (s *session) save(tx *Tx) error {
-	if s.before == nil || s.shown() != s.before.shown() || s.lastSeen-s.before.lastSeen > StaleAfter.Milliseconds() {
+	if s.news() {
 		tx.tell(s.id)
 	}
 	return tx.exec(tx.saveQuery(),
@@ -89,6 +89,12 @@ func (tx *Tx) saveQuery() string {
 			"ON CONFLICT (id) DO UPDATE SET " + strings.Join(sets, ", ")
 	}
 	return tx.save
+}
+
+// news reports whether people see the session differently than before it was
+// read, or see it at all.
+func (s *session) news() bool {
+	return s.before == nil || s.shown() != s.before.shown() || s.lastSeen-s.before.lastSeen > StaleAfter.Milliseconds()
 }
 
 // shown is the row without what changes with every heartbeat.

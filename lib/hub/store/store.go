@@ -28,6 +28,7 @@ const (
 // Store is an open database. It is safe for use by several goroutines.
 type Store struct {
 	read    *sql.DB
+	reads   sync.Map // of prepared statements by query
 	write   *sql.DB
 	jobs    chan job
 	quit    chan struct{}
@@ -120,17 +121,28 @@ type rower interface {
 	query(query string, args ...any) (*sql.Rows, error)
 }
 
-// reader reads outside a write transaction.
+// reader reads outside a write transaction. Statements are prepared once: the
+// hub has few of them.
 type reader struct {
-	ctx context.Context
-	db  *sql.DB
+	ctx   context.Context
+	store *Store
 }
 
 func (r reader) query(query string, args ...any) (*sql.Rows, error) {
-	return r.db.QueryContext(r.ctx, query, args...)
+	st, ok := r.store.reads.Load(query)
+	if !ok {
+		fresh, err := r.store.read.PrepareContext(r.ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		if st, ok = r.store.reads.LoadOrStore(query, fresh); ok {
+			fresh.Close() // another was first
+		}
+	}
+	return st.(*sql.Stmt).QueryContext(r.ctx, args...)
 }
 
-func (s *Store) reader(ctx context.Context) reader { return reader{ctx: ctx, db: s.read} }
+func (s *Store) reader(ctx context.Context) reader { return reader{ctx: ctx, store: s} }
 
 // all scans every row with scan.
 func all[T any](r rower, scan func(rows *sql.Rows) (T, error), query string, args ...any) ([]T, error) {
