@@ -51,8 +51,8 @@ func due(deed *time.Time, now time.Time) bool {
 }
 
 const (
-	// clockCheck is how often an idle watcher compares its two clocks, to send
-	// a heartbeat soon after a laptop woke. It costs microseconds.
+	// clockCheck is how often a watcher compares its two clocks, to send a
+	// heartbeat soon after a laptop woke, where the system does not tell it.
 	clockCheck = 10 * time.Second
 	// jump is how far the clocks must part to count: more than any slewing.
 	jump = 5 * time.Second
@@ -81,7 +81,19 @@ func (w *Watcher) Run(ctx context.Context) error {
 	}
 	now := w.Now()
 	w.plan = plan{pass: now, beat: now, wall: now, last: now.Add(-time.Hour)}
-	ticker := time.NewTicker(min(tick, clockCheck))
+	clock := make(chan struct{}, 1)
+	closeClock, told := watchClock(func() {
+		select {
+		case clock <- struct{}{}:
+		default:
+		}
+	})
+	defer closeClock()
+	every := tick
+	if !told {
+		every = min(tick, clockCheck)
+	}
+	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	lastTick := now
 	for {
@@ -98,9 +110,11 @@ func (w *Watcher) Run(ctx context.Context) error {
 			w.wake(wakeQueue)
 		case <-wakes.c[wakeLook]:
 			w.wake(wakeLook)
+		case <-clock:
+			w.checkClock()
 		case <-ticker.C:
 			w.checkClock()
-			if now := w.Now(); now.Sub(lastTick) >= tick {
+			if now := w.Now(); now.Sub(lastTick) >= tick-every/2 {
 				lastTick = now
 				w.tick()
 			}

@@ -301,17 +301,23 @@ func (b *bench) bareInserts(ctx context.Context) (float64, error) {
 	return beats / time.Since(began).Seconds(), nil
 }
 
-// procSelf reads utime+stime of a process in clock ticks, and its RSS in KiB.
-func procUsage(pid int) (ticks, rss int, err error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+// procUsage is the processor time of a process, summed over its threads as the
+// scheduler counted it in nanoseconds, and its memory in KiB.
+func procUsage(pid int) (cpu time.Duration, rss int, err error) {
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	if err != nil {
 		return 0, 0, err
 	}
-	_, rest, _ := strings.Cut(string(stat), ") ")
-	f := strings.Fields(rest)
-	var user, system int
-	if _, err := fmt.Sscan(f[11]+" "+f[12], &user, &system); err != nil {
-		return 0, 0, err
+	for _, path := range tasks {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			continue // a thread that has just ended
+		}
+		var ns int64
+		if _, err := fmt.Sscan(string(b), &ns); err != nil {
+			return 0, 0, err
+		}
+		cpu += time.Duration(ns)
 	}
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -319,5 +325,5 @@ func procUsage(pid int) (ticks, rss int, err error) {
 	}
 	_, after, _ := strings.Cut(string(status), "VmRSS:")
 	_, err = fmt.Sscan(after, &rss)
-	return user + system, rss, err
+	return cpu, rss, err
 }

@@ -68,9 +68,9 @@ func (b *bench) idle() error {
 	if err != nil {
 		return err
 	}
-	const tick = 10 * time.Millisecond // the kernel's USER_HZ
-	say("shwatch run            %s of CPU in %s, RSS %.1f MiB", time.Duration(w1-w0)*tick, idleFor, float64(rss)/1024)
-	say("the same, every 2 s    %s of CPU in %s, RSS %.1f MiB", time.Duration(p1-p0)*tick, idleFor, float64(prss)/1024)
+	ours, poll := w1-w0, p1-p0
+	say("shwatch run            %s of CPU in %s, RSS %.1f MiB", ms(ours), idleFor, float64(rss)/1024)
+	say("the same, every 2 s    %s of CPU in %s, RSS %.1f MiB; ours is %.2f of it", ms(poll), idleFor, float64(prss)/1024, float64(ours)/float64(poll))
 	if err := stop(watcher); err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func pollingWatcher(spec string) error {
 	timing := watch.DefaultTiming()
 	timing.Tick = 2 * time.Second
 	w := &watch.Watcher{
-		Queue: &queue.Queue{Dir: dir}, Dir: dir, Log: &runlog.Log{W: os.Stderr}, Machine: "poller", Version: "bench", Now: time.Now,
+		Queue: &queue.Queue{Dir: dir}, Dir: dir, Log: &runlog.Log{W: os.Stderr}, Machine: "tower", Version: "bench", Now: time.Now,
 		Looker: &watch.PresenceLooker{ClaudeHome: home, Getenv: os.Getenv}, Sockets: []string{socket}, Timing: timing,
 		Connect: func() (watch.Hub, error) { return hubclient.New(config.Config{ServerURL: url}, token) },
 	}
