@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// ask sends messages, written as "user: text", "assistant: text" or
-// "result", and returns the answer's status and body.
+// ask sends messages, written as "user: text", "assistant: text" or "result:
+// text beside it", and returns the answer's status and body.
 func ask(t *testing.T, m *Messages, stream bool, lines ...string) (int, string) {
 	t.Helper()
 	req := map[string]any{"model": "claude-test", "stream": stream}
@@ -19,7 +19,8 @@ func ask(t *testing.T, m *Messages, stream bool, lines ...string) (int, string) 
 	for _, l := range lines {
 		role, text, _ := strings.Cut(l, ": ")
 		if role == "result" {
-			list = append(list, map[string]any{"role": "user", "content": []any{map[string]string{"type": "tool_result", "tool_use_id": "x"}}})
+			list = append(list, map[string]any{"role": "user", "content": []any{
+				map[string]string{"type": "tool_result", "tool_use_id": "x"}, map[string]string{"type": "text", "text": text}}})
 			continue
 		}
 		list = append(list, map[string]any{"role": role, "content": text})
@@ -76,6 +77,7 @@ func TestMessagesPlaysItsScript(t *testing.T) {
 		{"the first round", []string{"user: " + two}, 200, `Step 1. | A{"x":1} | B{}`},
 		{"the second", []string{"user: " + two, "assistant: ", "result"}, 200, "Step 2. | C{}"},
 		{"the end", []string{"user: " + two, "assistant: ", "result", "assistant: ", "result"}, 200, "Done."},
+		{"cut off by the person, and asked anew", []string{"user: " + two, "assistant: ", "result: [Request interrupted by user for tool use] again [[say Now.]]"}, 200, "Now."},
 		{"an error", []string{"user: [[status 529]]"}, 529, "overloaded_error: status 529"},
 		{"an error after the rounds", []string{"user: [[tool A {}]] [[status 400 no]]"}, 200, "Step 1. | A{}"},
 		{"a bad directive", []string{"user: [[tool A {]]"}, 200, "bad directive: A: invalid character ']' looking for beginning of object key string"},

@@ -78,3 +78,14 @@ func TestRealClaudeMeetsALimit(t *testing.T) {
 		t.Errorf("result %v", res)
 	}
 }
+
+// The stand-in is right in what the real one does as well.
+func TestRealClaudeConforms(t *testing.T) {
+	bin := t.TempDir()
+	if err := os.Symlink(RealBin(t), filepath.Join(bin, "claude")); err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t, bin, RealEnv(MessagesAPI(t))...)
+	RealHome(t, r.home, r.app)
+	conform(t, r)
+}

@@ -44,8 +44,8 @@ func (c *content) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// reminder is what the program adds to a prompt by itself.
-var reminder = regexp.MustCompile(`(?s)<system-reminder>.*?</system-reminder>`)
+// added is what the program puts beside a prompt, or a tool's result, by itself.
+var added = regexp.MustCompile(`(?s)<system-reminder>.*?</system-reminder>|\[Request interrupted by user[^\]]*\]`)
 
 func (c content) text() string {
 	var parts []string
@@ -54,7 +54,7 @@ func (c content) text() string {
 			parts = append(parts, b.Text)
 		}
 	}
-	return strings.TrimSpace(reminder.ReplaceAllString(strings.Join(parts, "\n"), ""))
+	return strings.TrimSpace(added.ReplaceAllString(strings.Join(parts, "\n"), ""))
 }
 
 func (c content) hasResult() bool {
@@ -79,11 +79,11 @@ func (r *messagesRequest) turn() turn {
 		m := r.Messages[i]
 		switch {
 		case m.Role != "user":
-		case m.Content.hasResult():
-			t.rounds++
-		case m.Content.text() != "":
+		case m.Content.text() != "": // beside a result, too, when the turn was cut off
 			t.prompt = m.Content.text()
 			return t
+		case m.Content.hasResult():
+			t.rounds++
 		}
 	}
 	return t

@@ -1,94 +1,178 @@
 // Command fakeclaude stands in for Claude Code in tests and in the demo. Built
 // under the name claude it looks to herdr, to the registry of live sessions
-// and to the process table as the real one was captured: it keeps
-// sessions/<pid>.json, reports its session to herdr's socket as herdr's hook
-// for Claude does, sets the title and draws the screens that herdr reads.
+// and to the process table as the real one was captured (2.1.332): it keeps
+// sessions/<pid>.json, writes the transcript, reports its session to herdr's
+// socket as herdr's hook for Claude does, runs the hooks of settings.json, sets
+// the title and draws the screens that herdr reads. It never asks a model.
 //
-// It understands lines typed at its prompt:
+// What is typed at its prompt is answered at once, or as its directives say
+// (package directive). Some words are short for them:
 //
-//	work 2s      be busy for that long
-//	ask          show a permission prompt; 1 allows, anything else denies
-//	bg 2s        run a background shell for that long
-//	dialog       open a dialog such as /status; the next line closes it
-//	/clear       go on under a new session id
-//	/branch      the same, without telling herdr
-//	/exit, exit  end
+//	work 2s         be busy for that long
+//	ask [COMMAND]   want to run a command, which needs permission
+//	question        ask the person to choose
+//	bg 2s           run a background shell for that long
+//	nested [ID]     run `claude -p`, with --resume ID, inside
+//	dialog          open a dialog such as /status; Enter or Esc closes it
+//	! COMMAND       run a command unasked
+//	/clear /compact /branch /resume ID /rename TITLE /remote-control /status
+//	/exit, exit     end
 //
-// Anything else is answered at once.
+// Esc interrupts and denies, Ctrl-C and Ctrl-D pressed twice end it, Ctrl-Z
+// suspends it. In a directory that ~/.claude.json does not trust it asks first.
+//
+// FAKECLAUDE_SILENT keeps it from reporting to herdr, as when herdr's hook is not
+// installed. FAKECLAUDE_REMOTE is the link that /remote-control gives; without
+// it there is no account.
 package main
 
 import (
 	"crypto/rand"
 	"fmt"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
+
+	"sessionhub/lib/claude/claudetest/directive"
 )
 
 // version is the real one's that it was made after.
-const version = "2.1.332 (Claude Code)"
+const version = "2.1.332"
 
 func main() {
-	var resume string
-	for i, a := range os.Args[1:] {
-		switch a {
-		case "--version":
-			fmt.Println(version)
-			return
-		case "-p", "--print":
-			headless(os.Args[i+2:])
-			return
-		case "--resume":
-			if i+2 < len(os.Args) {
-				resume = os.Args[i+2]
-			}
-		}
+	o := parse(os.Args[1:])
+	if o.version {
+		fmt.Println(version + " (Claude Code)")
+		return
 	}
-	if err := interactive(resume); err != nil {
+	run := interactive
+	if o.print {
+		run = headless
+	}
+	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-// headless is `claude -p`: in the registry, but nobody sits at it.
-func headless(args []string) {
-	e := entry{SessionID: newID(), Entrypoint: "sdk-cli", Status: "busy"}
-	if err := e.write(); err != nil {
-		fmt.Fprintln(os.Stderr, "fakeclaude:", err)
-		os.Exit(1)
-	}
-	defer e.remove()
-	report(e.SessionID, "startup")
-	d, err := time.ParseDuration(strings.Join(args, ""))
-	if err != nil {
-		d = 100 * time.Millisecond
-	}
-	time.Sleep(d)
-	fmt.Println("done")
+// options are the command line, as far as it matters here.
+type options struct {
+	version, print bool
+	resume         string
+	session        string // the id of a new session
+	mode           string // of permissions
+	allowed        []string
+	name           string
+	prompt         string
 }
 
-func interactive(resume string) error {
-	s := &session{entry: entry{SessionID: resume, Entrypoint: "cli"}, source: "startup"}
-	if resume == "" {
-		s.entry.SessionID = newID()
-	} else {
-		s.source = "resume"
-		if !s.hasTranscript() {
-			return errNotFound(resume)
+// parse reads the flags that it knows; others are taken for the prompt, as
+// nobody checks them here.
+func parse(args []string) options {
+	o := options{mode: "default"}
+	var words []string
+	for len(args) > 0 {
+		a := args[0]
+		args = args[1:]
+		value := func() (v string) {
+			if len(args) > 0 {
+				v, args = args[0], args[1:]
+			}
+			return v
+		}
+		switch a {
+		case "--version", "-v":
+			o.version = true
+		case "-p", "--print":
+			o.print = true
+		case "--resume", "-r":
+			o.resume = value()
+		case "--session-id":
+			o.session = value()
+		case "--permission-mode":
+			o.mode = value()
+		case "--dangerously-skip-permissions":
+			o.mode = "bypassPermissions"
+		case "--allowedTools":
+			for len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+				o.allowed = append(o.allowed, value())
+			}
+		case "--name", "-n":
+			o.name = value()
+		case "--model", "--output-format", "--settings":
+			value()
+		default:
+			words = append(words, a)
 		}
 	}
-	end := make(chan os.Signal, 1)
-	signal.Notify(end, syscall.SIGTERM, syscall.SIGHUP, os.Interrupt)
-	defer s.entry.remove()
-	return s.run(end)
+	o.prompt = strings.Join(words, " ")
+	return o
 }
 
 // errNotFound is in the words of the real one.
 type errNotFound string
 
 func (e errNotFound) Error() string { return "No conversation found with session ID: " + string(e) }
+
+// newLog opens the log of the session that the options name, and says how it
+// starts.
+func newLog(o options, entrypoint string) (l *log, source string, err error) {
+	l = &log{Session: o.resume, Entrypoint: entrypoint}
+	switch {
+	case o.resume == "" && o.session != "":
+		l.Session = o.session
+		fallthrough
+	case o.resume == "":
+		if l.Session == "" {
+			l.Session = newID()
+		}
+		return l, "startup", nil
+	case !l.exists():
+		return nil, "", errNotFound(o.resume)
+	}
+	l.takeUp()
+	return l, "resume", nil
+}
+
+// headless is `claude -p`: in the registry, but nobody sits at it. A prompt
+// that is a duration keeps it busy for that long.
+func headless(o options) error {
+	l, source, err := newLog(o, "sdk-cli")
+	if err != nil {
+		return err
+	}
+	reg := &entry{Session: l.Session, Entrypoint: l.Entrypoint, Status: "busy"}
+	if err := reg.write(); err != nil {
+		return err
+	}
+	defer reg.remove()
+	h := newHooks(l, o.mode)
+	report(l.Session, source)
+	h.run("SessionStart", fields{"source": source, "model": model})
+	h.run("UserPromptSubmit", fields{"prompt": o.prompt})
+	l.user(o.prompt, "sdk")
+	s := directive.Parse(o.prompt)
+	if d, err := time.ParseDuration(o.prompt); err == nil {
+		s.Sleep = d
+	}
+	time.Sleep(s.Sleep)
+	text := answer(s, o.prompt)
+	l.assistant("end_turn", textBlock(text))
+	fmt.Println(text)
+	h.run("Stop", fields{"stop_hook_active": false, "last_assistant_message": text})
+	h.run("SessionEnd", fields{"reason": "other"})
+	return nil
+}
+
+func answer(s directive.Script, prompt string) string {
+	switch {
+	case s.Say != "":
+		return s.Say
+	case len(s.Rounds) > 0:
+		return "All steps done."
+	}
+	return "Echo: " + prompt
+}
 
 // newID is a random UUID (RFC 9562, version 4), as the real one's ids are.
 func newID() string {

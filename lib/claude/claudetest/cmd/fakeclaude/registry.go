@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
+	"strconv"
 	"time"
 
 	"sessionhub/lib/claude"
@@ -21,16 +21,28 @@ func home() claude.Home {
 
 // entry is sessions/<pid>.json, with the fields that the real one writes.
 type entry struct {
-	SessionID  string
+	Session    string
 	Entrypoint string
 	Status     string
 	WaitingFor string
+	Name       string
+	Bridge     string // the Remote Control session
+
+	written bool
+	last    string
+	since   int64
 }
 
-func (e *entry) path() string { return filepath.Join(home().Sessions(), itoa(os.Getpid())+".json") }
+func (e *entry) path() string {
+	return filepath.Join(home().Sessions(), strconv.Itoa(os.Getpid())+".json")
+}
 
-// write replaces the entry, as the real one does, by a rename.
+// write replaces the entry by a rename, when something in it changed.
 func (e *entry) write() error {
+	state := e.Session + e.Status + e.WaitingFor + e.Name + e.Bridge
+	if e.written && state == e.last {
+		return nil
+	}
 	cwd, err := os.Getwd()
 	if err != nil {
 		return err
@@ -42,12 +54,17 @@ func (e *entry) write() error {
 	self, _ := table.Find(os.Getpid())
 	now := time.Now().UnixMilli()
 	v := map[string]any{
-		"pid": os.Getpid(), "sessionId": e.SessionID, "cwd": cwd, "startedAt": self.Began.UnixMilli(), "procStart": self.Start,
-		"version": strings.Fields(version)[0], "kind": claude.KindInteractive, "entrypoint": e.Entrypoint, "pidDomain": claude.PIDDomain(),
+		"pid": os.Getpid(), "sessionId": e.Session, "cwd": cwd, "startedAt": self.Began.UnixMilli(), "procStart": self.Start,
+		"version": version, "peerProtocol": 1, "kind": claude.KindInteractive, "entrypoint": e.Entrypoint, "pidDomain": claude.PIDDomain(),
 		"status": e.Status, "updatedAt": now, "statusUpdatedAt": now, "name": filepath.Base(cwd), "nameSource": "derived",
 	}
-	if e.WaitingFor != "" {
-		v["waitingFor"] = e.WaitingFor
+	for field, value := range map[string]string{"waitingFor": e.WaitingFor, "bridgeSessionId": e.Bridge} {
+		if value != "" {
+			v[field] = value
+		}
+	}
+	if e.Name != "" {
+		v["name"], v["nameSource"] = e.Name, "user"
 	}
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -60,57 +77,17 @@ func (e *entry) write() error {
 	if err := os.WriteFile(tmp, b, 0o600); err != nil {
 		return err
 	}
+	e.written, e.last = true, state
 	return os.Rename(tmp, e.path())
 }
 
 func (e *entry) remove() { os.Remove(e.path()) }
 
-func itoa(n int) string {
-	b, _ := json.Marshal(n)
-	return string(b)
-}
-
-// folder is where the transcripts of the working directory lie.
-func folder() string {
-	cwd, _ := os.Getwd() // "" has a folder, too
-	return home().Project(cwd)
-}
-
-func (s *session) transcript() string {
-	return filepath.Join(folder(), s.entry.SessionID+".jsonl")
-}
-
-func (s *session) hasTranscript() bool {
-	_, ok := home().Transcript(s.entry.SessionID)
-	return ok
-}
-
-// record appends a prompt to the transcript, which is there from the first one
-// on.
-func (s *session) record(prompt string) error {
-	if err := os.MkdirAll(folder(), 0o700); err != nil {
-		return err
-	}
-	path := s.transcript()
-	if old, ok := home().Transcript(s.entry.SessionID); ok {
-		path = old
-	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return json.NewEncoder(f).Encode(map[string]any{
-		"type": "user", "uuid": newID(), "sessionId": s.entry.SessionID, "timestamp": time.Now().UTC().Format(time.RFC3339Nano),
-		"message": map[string]string{"role": "user", "content": prompt},
-	})
-}
-
 // reportWait is how long herdr's own hook script waits for the socket.
 const reportWait = 500 * time.Millisecond
 
-// report tells herdr the session, as its hook for Claude does. Without herdr,
-// or when it does not answer, nothing happens.
+// report tells herdr the session, as its hook for Claude does at each
+// SessionStart. Without herdr, or when it does not answer, nothing happens.
 func report(id, source string) {
 	socket, pane := os.Getenv("HERDR_SOCKET_PATH"), os.Getenv("HERDR_PANE_ID")
 	if socket == "" || pane == "" || os.Getenv("FAKECLAUDE_SILENT") != "" {
