@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -154,5 +155,26 @@ func TestReadersSeeWhatAnotherProcessWrites(t *testing.T) {
 	}
 	if tok, err := stores[1].FindToken(context.Background(), secret); err != nil || tok.Name != "me" || !tok.Has("read") || tok.Has("ask") {
 		t.Errorf("token %+v, %v", tok, err)
+	}
+}
+
+// serve and token start at the same moment on a file that is not there yet.
+func TestOpenByManyAtOnce(t *testing.T) {
+	for range 5 {
+		path := filepath.Join(t.TempDir(), "hub.db")
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				s, err := Open(context.Background(), path)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
 	}
 }

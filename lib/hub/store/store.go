@@ -98,9 +98,13 @@ func inspect(ctx context.Context, path string) error {
 	if err != nil {
 		return errors.Join(err, db.Close())
 	}
-	version, err := checkOwner(ctx, conn)
-	if err == nil && version > SchemaVersion() {
-		err = ErrNewer
+	_, err = conn.ExecContext(ctx, "BEGIN") // another process may be making it right now
+	if err == nil {
+		var version int
+		if version, err = checkOwner(ctx, conn); err == nil && version > SchemaVersion() {
+			err = ErrNewer
+		}
+		conn.ExecContext(ctx, "ROLLBACK") // nothing was changed
 	}
 	return errors.Join(err, conn.Close(), db.Close())
 }
