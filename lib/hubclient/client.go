@@ -55,7 +55,12 @@ func New(conf config.Config, token string) (*Client, error) {
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = idleConns
-	return &Client{base: conf.ServerURL, token: token, http: &http.Client{Transport: transport}}, nil
+	return &Client{base: conf.ServerURL, token: token, http: &http.Client{
+		Transport: transport,
+		// A hub never redirects. What does is something else, such as a
+		// network's sign-in page, whose "200 OK" is no receipt.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
 }
 
 func loopback(host string) bool {
@@ -94,7 +99,10 @@ func (c *Client) do(ctx context.Context, r call) (http.Header, error) {
 		return res.Header, errNotModified
 	}
 	if res.StatusCode/100 != 2 {
-		return nil, problem(r.op, res, body)
+		return nil, c.problem(r.op, res, body)
+	}
+	if !strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") {
+		return nil, c.stranger(r.op, res)
 	}
 	if r.out == nil {
 		return res.Header, nil
@@ -143,17 +151,22 @@ func (c *Client) unreachable(op string, err error) error {
 	return &Error{Op: op, Detail: fmt.Sprintf("the hub at %s is out of reach: %v: is `shhub serve` running there, and server_url right?", c.base, err), Err: err}
 }
 
-func problem(op string, res *http.Response, body []byte) error {
-	e := &Error{Op: op, Status: res.StatusCode}
+// problem is the error of an answer that is no success. One without a problem
+// document is not the hub's: a proxy's, or that of a wrong address.
+func (c *Client) problem(op string, res *http.Response, body []byte) error {
 	var p record.Problem
-	if strings.HasPrefix(res.Header.Get("Content-Type"), record.ProblemType) && json.Unmarshal(body, &p) == nil {
-		e.Type, e.Detail = p.Type, p.Title
-		if p.Detail != "" {
-			e.Detail = p.Detail
-		}
+	if !strings.HasPrefix(res.Header.Get("Content-Type"), record.ProblemType) || json.Unmarshal(body, &p) != nil {
+		return c.stranger(op, res)
 	}
-	if e.Detail == "" {
-		e.Detail = "the server says " + res.Status
+	e := &Error{Op: op, Status: res.StatusCode, Type: p.Type, Detail: p.Title}
+	if p.Detail != "" {
+		e.Detail = p.Detail
 	}
 	return e
+}
+
+// stranger is the error of an answer that no hub gave.
+func (c *Client) stranger(op string, res *http.Response) error {
+	return &Error{Op: op, Status: res.StatusCode, NotHub: true,
+		Detail: fmt.Sprintf("what answers at %s (%s) is no hub: is server_url right?", c.base, res.Status)}
 }

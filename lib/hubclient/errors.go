@@ -19,6 +19,7 @@ type Error struct {
 	Type   string // of the problem document
 	Detail string
 	Err    error
+	NotHub bool // what answered is something else
 }
 
 // Error is one line.
@@ -33,8 +34,10 @@ func (e *Error) Retryable() bool {
 	switch e.Status {
 	case 0, http.StatusRequestTimeout, http.StatusTooManyRequests:
 		return true
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return false
 	}
-	return e.Status >= 500
+	return e.Status >= 500 || e.NotHub
 }
 
 // ExitCode is the exit status that a command ends with: 69 out of reach, 77

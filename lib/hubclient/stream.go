@@ -19,7 +19,7 @@ func (c *Client) Changes(ctx context.Context, f func()) error {
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
 		body, _ := io.ReadAll(io.LimitReader(res.Body, maxProblem))
-		return problem("events", res, body)
+		return c.problem("events", res, body)
 	}
 	r := bufio.NewReader(res.Body)
 	for {
