@@ -69,9 +69,10 @@ type heartbeat struct {
 	snap    *record.Snapshot
 	way     Way
 	now     int64
-	sent    int64 // when it was taken, by the machine's clock
-	live    []session
-	same    []string // sessions of which the snapshot says nothing new
+	sent    int64               // when it was taken, by the machine's clock
+	live    map[string]*session // the machine's, as they were before
+	named   map[string]bool     // by this snapshot
+	same    []string            // sessions of which it says nothing new
 }
 
 // heard notes that the machine and the source are there. Only a snapshot that
@@ -91,20 +92,25 @@ func (h *heartbeat) heard() error {
 
 // readLive reads the machine's live sessions at once: nearly always those that
 // the snapshot names, and all that it may end.
-func (h *heartbeat) readLive() (err error) {
-	h.live, err = all(h.tx, scanSession, "SELECT "+sessionColumns+" FROM sessions WHERE live = 1 AND machine = ?", h.machine)
+func (h *heartbeat) readLive() error {
+	list, err := all(h.tx, scanSession, "SELECT "+sessionColumns+" FROM sessions WHERE live = 1 AND machine = ?", h.machine)
+	h.live, h.named = make(map[string]*session, len(list)), make(map[string]bool, len(h.snap.Sessions))
+	for i := range list {
+		h.live[list[i].id] = &list[i]
+	}
 	return err
 }
 
 func (h *heartbeat) find(id string) (session, bool, error) {
-	if i := slices.IndexFunc(h.live, func(s session) bool { return s.id == id }); i >= 0 {
-		return h.live[i], true, nil
+	if s, ok := h.live[id]; ok {
+		return *s, true, nil
 	}
 	return getSession(h.tx, id)
 }
 
 func (h *heartbeat) nameAll() error {
 	for i := range h.snap.Sessions {
+		h.named[h.snap.Sessions[i].Session] = true
 		if err := h.name(&h.snap.Sessions[i]); err != nil {
 			return err
 		}
@@ -223,9 +229,8 @@ func (h *heartbeat) overtakenBy(moment int64) bool {
 
 // endRest ends what this snapshot may end and does not name.
 func (h *heartbeat) endRest() error {
-	for i := range h.live {
-		s := &h.live[i]
-		if !h.mayEnd(s) || slices.ContainsFunc(h.snap.Sessions, func(e record.LiveSession) bool { return e.Session == s.id }) {
+	for id, s := range h.live {
+		if h.named[id] || !h.mayEnd(s) {
 			continue
 		}
 		if h.waits(s) {
