@@ -59,7 +59,7 @@ func interactive(o options) error {
 		})
 	}
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP, os.Interrupt)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGCONT, os.Interrupt)
 	if a.term, err = openTerminal(); err != nil {
 		return err
 	}
@@ -95,8 +95,12 @@ func (a *app) loop(keys <-chan key, signals <-chan os.Signal) error {
 			f()
 		case <-tick.C:
 			a.spinning++
-		case <-signals:
-			a.over = true
+		case sig := <-signals:
+			if sig != syscall.SIGCONT {
+				a.over = true
+			} else if err := a.term.enter(); err != nil {
+				return err
+			}
 		case k, open := <-keys:
 			if !open {
 				return nil
@@ -157,13 +161,10 @@ func (a *app) exit() {
 	a.reason, a.over = "prompt_input_exit", true
 }
 
-// suspend stops the process as Ctrl-Z does, and goes on after fg.
+// suspend stops the process and its group as Ctrl-Z does; fg sends SIGCONT.
 func (a *app) suspend() {
 	a.term.leave()
-	_ = syscall.Kill(0, syscall.SIGTSTP) // stops here
-	if err := a.term.enter(); err != nil {
-		a.over = true
-	}
+	_ = syscall.Kill(0, syscall.SIGTSTP) // nothing to stop is as well
 }
 
 func (a *app) say(line string) {
