@@ -86,7 +86,7 @@ func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, pattern := h.mux.Handler(r)
 	defer func() {
 		h.metrics.count(r.Method, pattern, rec.status)
-		if rec.err != nil && h.Failed != nil {
+		if rec.err != nil && h.Failed != nil && r.Context().Err() == nil { // who left is no fault
 			h.Failed(fmt.Errorf("%s: %w", pattern, rec.err))
 		}
 	}()
