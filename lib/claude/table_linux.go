@@ -108,3 +108,13 @@ func (t procTable) SameDomain(d string) bool {
 	}
 	return true
 }
+
+// HomeOf is the folder that a running Claude Code uses, by the environment that
+// it was started with. ok is false when that can't be read.
+func HomeOf(pid int) (h Home, ok bool) {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil || len(b) == 0 {
+		return "", false
+	}
+	return fromEnviron(strings.Split(string(b), "\x00"))
+}

@@ -27,3 +27,7 @@ func NewTable() (Table, error) {
 
 // PIDDomain is what Claude Code writes as pidDomain here.
 func PIDDomain() string { return runtime.GOOS }
+
+// HomeOf is the folder that a running Claude Code uses. Only Linux tells; here
+// ok is false.
+func HomeOf(int) (h Home, ok bool) { return "", false }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -53,6 +54,7 @@ func Look(ctx context.Context, h Herdr, home claude.Home) (Verdict, herdr.Snapsh
 		}
 	}
 	w.ask(ctx, h, agents)
+	w.readOtherHomes(home)
 	// A Claude that herdr does not show, such as one that was suspended, is
 	// looked for in the other panes, if there is one.
 	if v := Decide(w); len(v.Outside) > 0 && len(others) > 0 {
@@ -88,6 +90,29 @@ func (w *Witnesses) readRegistry(home claude.Home) error {
 	}
 	w.Registry, w.HasRegistry = list, true
 	return nil
+}
+
+// readOtherHomes reads the registries of Claudes in the panes that use another
+// home, as with CLAUDE_CONFIG_DIR; an unreadable one names nobody.
+func (w *Witnesses) readOtherHomes(home claude.Home) {
+	known := map[claude.Home]bool{home: true}
+	for _, info := range w.Processes {
+		for _, p := range info.ForegroundProcesses {
+			other, ok := claude.HomeOf(p.PID)
+			if !ok || known[other] || w.registered(p.PID) {
+				continue
+			}
+			known[other] = true
+			list, err := other.Live(w.Table)
+			if err == nil {
+				w.Registry = append(w.Registry, list...)
+			}
+		}
+	}
+}
+
+func (w *Witnesses) registered(pid int) bool {
+	return slices.ContainsFunc(w.Registry, func(p claude.Process) bool { return p.PID == pid })
 }
 
 // ask calls process_info for panes side by side.

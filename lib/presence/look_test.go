@@ -126,6 +126,35 @@ func TestLookFollowsEveryWay(t *testing.T) {
 	untilSaid(t, s, "all is gone", func(v Verdict) bool { return say(v) == "" })
 }
 
+// A Claude with a home of its own is named by the registry there.
+func TestLookFindsAnotherHome(t *testing.T) {
+	if _, ok := claude.HomeOf(os.Getpid()); !ok {
+		t.Logf("this system does not tell a process's home")
+		return
+	}
+	s := herdrtest.Start(t, herdrtest.WithPath(claudetest.Build(t)))
+	made, err := s.Client().CreateWorkspace(t.Context(), herdr.NewWorkspace{Cwd: s.Home()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Client().SendInput(t.Context(), made.RootPane.PaneID, "CLAUDE_CONFIG_DIR=$HOME/work FAKECLAUDE_SILENT=1 claude", "Enter"); err != nil {
+		t.Fatal(err)
+	}
+	v := untilSaid(t, s, "it is idle", one(record.Idle))
+	list, err := claude.Home(filepath.Join(s.Home(), "work")).Live(mustTable(t))
+	if err != nil || len(list) != 1 || list[0].SessionID != v.Sessions[0].Session || len(v.Outside) != 0 {
+		t.Errorf("%s, but the registry says %+v, %v", say(v), list, err)
+	}
+}
+
+func mustTable(t *testing.T) claude.Table {
+	table, err := claude.NewTable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
 // Field report A16: a short stall of the multiplexer marked live sessions
 // dead. A snapshot that fails is an error, not an empty inventory.
 func TestA16AFailedSnapshotProvesNothing(t *testing.T) {

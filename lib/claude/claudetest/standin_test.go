@@ -292,9 +292,13 @@ func drop(list []string, what string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == what })
 }
 
-func TestStandInConforms(t *testing.T) { conform(t, newRig(t, Build(t))) }
+func TestStandInConforms(t *testing.T) {
+	t.Parallel()
+	conform(t, newRig(t, Build(t)))
+}
 
 func TestStandInSaysItsVersion(t *testing.T) {
+	t.Parallel()
 	out, err := exec.Command(filepath.Join(Build(t), "claude"), "--version").Output()
 	if err != nil || string(out) != "2.1.332 (Claude Code)\n" {
 		t.Errorf("%q, %v", out, err)

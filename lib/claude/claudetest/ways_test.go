@@ -48,6 +48,7 @@ func (r *rig) said(text string) {
 
 // A PermissionRequest hook answers beside the dialog.
 func TestHookAnswersBesideTheDialog(t *testing.T) {
+	t.Parallel()
 	const decide = `cat > /dev/null; echo '{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":`
 	t.Run("allow", func(t *testing.T) {
 		r := standIn(t)
@@ -97,6 +98,7 @@ func TestHookAnswersBesideTheDialog(t *testing.T) {
 
 // A hook with asyncRewake that exits 2 wakes an idle session.
 func TestHookWakesAnIdleSession(t *testing.T) {
+	t.Parallel()
 	r := standIn(t)
 	r.hook("Stop", command(`until mv "$HOME/mail" "$HOME/read" 2> /dev/null; do sleep 0.05; done; echo "you have mail" >&2; exit 2`, "asyncRewake", true))
 	r.typed("hello")
@@ -110,6 +112,7 @@ func TestHookWakesAnIdleSession(t *testing.T) {
 
 // A UserPromptSubmit hook that exits 2 takes the prompt back.
 func TestHookBlocksAPrompt(t *testing.T) {
+	t.Parallel()
 	r := standIn(t)
 	r.hook("UserPromptSubmit", command("echo no such talk >&2; exit 2"))
 	r.typed("hello")
@@ -119,6 +122,7 @@ func TestHookBlocksAPrompt(t *testing.T) {
 
 // An untrusted directory: nothing of the session is there before yes.
 func TestTrust(t *testing.T) {
+	t.Parallel()
 	t.Run("Enter alone is no", func(t *testing.T) {
 		r := newRig(t, Build(t))
 		RealHome(t, r.home)
@@ -149,6 +153,7 @@ func TestTrust(t *testing.T) {
 
 // /exit while a background shell runs asks first (finding 38).
 func TestExitWithBackgroundWork(t *testing.T) {
+	t.Parallel()
 	r := standIn(t)
 	r.typed("bg 60s")
 	r.entry(claude.StatusShell)
@@ -167,6 +172,7 @@ func TestExitWithBackgroundWork(t *testing.T) {
 
 // What becomes of text that herdr pastes (findings 23 to 26).
 func TestPastedPrompts(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, text, want string }{
 		{"one line", "just this", `"content":"just this"`},
 		{"several lines", "one\ntwo", `"content":"\n\n<pasted_content id=\"6ef3\">\none\ntwo\n</pasted_content id=\"6ef3\">\n"`},
@@ -214,6 +220,7 @@ func (r *rig) prompt(text string) {
 
 // Ctrl-Z suspends it, and fg brings it back.
 func TestSuspended(t *testing.T) {
+	t.Parallel()
 	r := standIn(t)
 	p := r.entry(claude.StatusIdle)
 	r.keys("ctrl+z")
@@ -233,6 +240,7 @@ func TestSuspended(t *testing.T) {
 
 // Typed while it works, a prompt waits for the end of the turn.
 func TestQueuedPrompt(t *testing.T) {
+	t.Parallel()
 	r := standIn(t)
 	r.typed("work 500ms")
 	r.entry(claude.StatusBusy)
@@ -242,6 +250,7 @@ func TestQueuedPrompt(t *testing.T) {
 }
 
 func TestInterrupted(t *testing.T) {
+	t.Parallel()
 	r := standIn(t)
 	r.typed("work 60s")
 	r.entry(claude.StatusBusy)
@@ -257,6 +266,7 @@ func TestInterrupted(t *testing.T) {
 // The id of a session that is resumed, branched off, renamed and controlled
 // from afar.
 func TestOtherIDs(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, Build(t), "FAKECLAUDE_REMOTE=https://claude.ai/code/session_x")
 	r.typed("claude")
 	r.entry(claude.StatusIdle)
@@ -286,6 +296,7 @@ func TestOtherIDs(t *testing.T) {
 
 // `claude -p`: in the registry while it runs, told apart by its entry point.
 func TestHeadless(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, Build(t))
 	r.hooked()
 	r.typed("claude -p 'x [[sleep 500]] [[say Here you are.]]'")

@@ -48,7 +48,7 @@ type hooks struct {
 
 	ctx  context.Context
 	stop context.CancelFunc
-	wg   sync.WaitGroup // of what may outlast its event
+	wg   sync.WaitGroup // of all that run
 }
 
 func newHooks(l *log, mode string) *hooks {
@@ -67,11 +67,13 @@ type outcome struct {
 // async.
 func (h *hooks) run(event string, more fields) []outcome { return h.prepare(event, more)() }
 
-// prepare reads what an event's hooks need and returns what runs them, which
-// may be called from elsewhere.
+// prepare reads what an event's hooks need and returns what runs them, to be
+// called once, also from elsewhere.
 func (h *hooks) prepare(event string, more fields) func() []outcome {
 	input, env, list := h.input(event, more), h.env(), h.of(event, more)
+	h.wg.Add(1)
 	return func() []outcome {
+		defer h.wg.Done()
 		var mu sync.Mutex
 		var out []outcome
 		var wg sync.WaitGroup

@@ -13,10 +13,8 @@ import (
 )
 
 func home() claude.Home {
-	if d := os.Getenv("CLAUDE_CONFIG_DIR"); d != "" {
-		return claude.Home(d)
-	}
-	return claude.Home(filepath.Join(os.Getenv("HOME"), ".claude"))
+	h, _ := claude.DefaultHome(os.Getenv) // a relative one is as good
+	return h
 }
 
 // entry is sessions/<pid>.json, with the fields that the real one writes.
