@@ -63,12 +63,15 @@ func Look(ctx context.Context, h Herdr, home claude.Home) (Verdict, herdr.Snapsh
 	return Decide(w), snap, nil
 }
 
-// Outside lists the people's live sessions by the registry alone. Without a
-// registry there are none to tell of.
+// Outside lists the people's live sessions by the registry alone. Without one it
+// is claude.ErrNoRegistry: there may be sessions, and nothing tells of them.
 func Outside(home claude.Home) ([]Session, error) {
 	var w Witnesses
 	if err := w.readRegistry(home); err != nil {
 		return nil, err
+	}
+	if !w.HasRegistry {
+		return nil, claude.ErrNoRegistry
 	}
 	return Decide(w).Outside, nil
 }

@@ -174,6 +174,14 @@ func TestA16AFailedSnapshotProvesNothing(t *testing.T) {
 	}
 }
 
+// Without a registry nothing is known of what runs outside: that is no empty
+// list.
+func TestOutsideWithoutARegistry(t *testing.T) {
+	if list, err := Outside(claude.Home(t.TempDir())); !errors.Is(err, claude.ErrNoRegistry) {
+		t.Errorf("%v, %v", list, err)
+	}
+}
+
 // A registry that can't be read is an error as well: without it one session
 // could be taken for another.
 func TestAnUnreadableRegistryProvesNothing(t *testing.T) {
