@@ -24,26 +24,32 @@ failed (failed). An entry leaves by itself when its cause does.`,
 			fs.BoolVar(&watch, "watch", false, "redraw when something changes")
 		},
 		Run: func(ctx context.Context, c *front.Call) error {
+			if len(c.Args) > 0 {
+				return front.Usage("no arguments are wanted, not %q", c.Args[0])
+			}
 			hub, err := connect(c)
 			if err != nil {
 				return err
 			}
-			draw := func() error { return drawInbox(ctx, c, hub, asJSON) }
-			if watch {
-				return redraw(ctx, c, hub, draw)
+			fetch := func() (show func() error, err error) {
+				list, err := hub.Inbox(ctx)
+				return func() error { return drawInbox(c, list, asJSON) }, err
 			}
-			return draw()
+			if watch {
+				return redraw(ctx, c, hub, fetch)
+			}
+			show, err := fetch()
+			if err != nil {
+				return err
+			}
+			return show()
 		},
 		Examples: []front.Example{{Line: "shctl inbox --watch", For: "keep it open in a pane"}},
 		Exits:    hubExits(),
 	}
 }
 
-func drawInbox(ctx context.Context, c *front.Call, hub *hubclient.Client, asJSON bool) error {
-	list, err := hub.Inbox(ctx)
-	if err != nil {
-		return err
-	}
+func drawInbox(c *front.Call, list []record.InboxEntry, asJSON bool) error {
 	if asJSON || !c.Terminal() {
 		for _, e := range list {
 			if err := front.PrintJSON(c.Stdout, e); err != nil {
@@ -56,25 +62,24 @@ func drawInbox(ctx context.Context, c *front.Call, hub *hubclient.Client, asJSON
 		fmt.Fprintln(c.Stdout, "Nothing waits for you.")
 		return nil
 	}
-	width, _ := c.Size()
+	t := table{head: []string{"WHY", "TITLE", "MACHINE", "TEXT", "SINCE", "ID"}, shrink: []int{3, 1}, drop: []int{2, 4}}
 	for _, e := range list {
-		fmt.Fprintln(c.Stdout, inboxLine(e, width, c.Colour()))
+		colour := ""
+		if e.Kind == record.InboxBlocked {
+			colour = colourBlocked
+		}
+		t.add(colour, e.Kind, text.Line(e.Title), text.Line(e.Machine), text.Line(e.Text), age(e.Since), short(e.Session))
 	}
+	t.print(c)
 	return nil
-}
-
-func inboxLine(e record.InboxEntry, width int, colour bool) string {
-	line := text.Fit(fmt.Sprintf("%-8s %-4s %s  %s  %s", e.Kind, age(e.Since), text.Line(e.Title), text.Line(e.Machine), text.Line(e.Text)), width)
-	if colour && e.Kind == record.InboxBlocked {
-		return "\x1b[" + colourBlocked + "m" + line + "\x1b[0m"
-	}
-	return line
 }
 
 func readVerb() front.Verb {
 	var all bool
 	return front.Verb{
 		Name: "read", Args: "[flags] [S]", Short: "mark inbox entries as read", Settings: asking(),
+		Long: `Takes entries off the inbox until their cause comes anew. S is a session, by its
+id, the beginning of it or its title, or an entry's own id; --all takes all.`,
 		Flags: func(fs *flag.FlagSet) { fs.BoolVar(&all, "all", false, "all entries") },
 		Run: func(ctx context.Context, c *front.Call) error {
 			if all == (len(c.Args) == 1) || len(c.Args) > 1 {

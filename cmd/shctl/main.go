@@ -2,6 +2,9 @@
 package main
 
 import (
+	"fmt"
+	"strings"
+
 	"sessionhub/cmd/internal/front"
 	"sessionhub/lib/hubclient"
 )
@@ -35,7 +38,10 @@ func hubExits(more ...front.Exit) []front.Exit {
 func connect(c *front.Call) (*hubclient.Client, error) {
 	token, err := c.Config.UserToken()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w (shhub token add --user NAME makes one)", err)
+	}
+	if strings.HasPrefix(token, "shm_") {
+		return nil, front.Fail(front.ExitNotAllowed, fmt.Errorf("%s holds a machine's token; a user's is wanted (shhub token add --user NAME makes one)", c.Config.UserTokenFile))
 	}
 	return hubclient.New(c.Config, token)
 }

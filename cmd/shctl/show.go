@@ -121,8 +121,12 @@ func printSession(c *front.Call, s record.Session) {
 	row("last prompt", s.LastPrompt)
 	if len(s.Events) > 0 {
 		fmt.Fprintln(w, "\nHISTORY")
+		last := ""
 		for _, e := range s.Events {
-			fmt.Fprintf(w, "  %s  %s\n", clock(e.At), text.Line(eventWords(e)))
+			if words := text.Line(eventWords(e)); words != last { // two may have told the same
+				fmt.Fprintf(w, "  %s  %s\n", clock(e.At), words)
+				last = words
+			}
 		}
 	}
 	printReports(w, s.Reports)

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"flag"
-	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"sessionhub/cmd/internal/front"
 	"sessionhub/lib/hubclient"
@@ -49,22 +47,25 @@ func status(ctx context.Context, c *front.Call, o statusOptions) error {
 	if err != nil {
 		return err
 	}
-	draw := func() error {
+	fetch := func() (show func() error, err error) {
 		list, err := hub.Sessions(ctx, hubclient.SessionFilter{Machine: o.machine, Ended: o.all})
-		if err != nil {
-			return err
-		}
 		order(list)
-		if o.json || !c.Terminal() {
-			return printSessions(c.Stdout, list)
-		}
-		printTable(c, list)
-		return nil
+		return func() error {
+			if o.json || !c.Terminal() {
+				return printSessions(c.Stdout, list)
+			}
+			printTable(c, list)
+			return nil
+		}, err
 	}
-	if !o.watch {
-		return draw()
+	if o.watch {
+		return redraw(ctx, c, hub, fetch)
 	}
-	return redraw(ctx, c, hub, draw)
+	show, err := fetch()
+	if err != nil {
+		return err
+	}
+	return show()
 }
 
 // order sorts by who needs a person first, then by what changed last.
@@ -103,49 +104,4 @@ func printSessions(w io.Writer, list []record.Session) error {
 		}
 	}
 	return nil
-}
-
-// redrawAtLeast is how often a watched table is drawn anew although nothing
-// changed, so that its ages stay true.
-const redrawAtLeast = 20 * time.Second
-
-// redraw draws at once and after every change until the context ends. When
-// the stream of changes is cut it says so and tries again.
-func redraw(ctx context.Context, c *front.Call, hub *hubclient.Client, draw func() error) error {
-	changed := make(chan struct{}, 1)
-	go func() {
-		for ctx.Err() == nil {
-			hub.Changes(ctx, func() {
-				select {
-				case changed <- struct{}{}:
-				default:
-				}
-			})
-			pause(ctx, 2*time.Second)
-		}
-	}()
-	for {
-		if c.Terminal() {
-			fmt.Fprint(c.Stdout, "\x1b[H\x1b[2J")
-		}
-		if err := draw(); err != nil {
-			if !c.Terminal() || ctx.Err() != nil {
-				return err
-			}
-			fmt.Fprintf(c.Stderr, "shctl: %v\n", err)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-changed:
-		case <-time.After(redrawAtLeast):
-		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }

@@ -20,27 +20,37 @@ const (
 	colourFaint   = "2"
 )
 
-// minTitle is how narrow the title may become before a line wraps.
-const minTitle = 12
+// minCell is how narrow a column that shrinks may become.
+const minCell = 8
 
-// printTable prints sessions for a person: wide characters line up, and what
-// comes from outside is cleaned.
-func printTable(c *front.Call, list []record.Session) {
-	if len(list) == 0 {
-		fmt.Fprintln(c.Stdout, "No sessions.")
-		return
-	}
-	rows := make([][]string, len(list))
-	for i, s := range list {
-		rows[i] = []string{stateWord(s), text.Line(s.Title), text.Line(s.Machine), where(c, s), age(s.Since), short(s.Session)}
-	}
+// gap is the blanks between two columns.
+const gap = 2
+
+// table is what a person sees: wide characters line up, and it fits the
+// terminal by shrinking some columns, and then dropping others.
+type table struct {
+	head    []string
+	rows    [][]string
+	colours []string
+	shrink  []int // columns that may be cut, the first first
+	drop    []int // columns that a narrow terminal lacks, the first first
+}
+
+func (t *table) add(colour string, cells ...string) {
+	t.rows, t.colours = append(t.rows, cells), append(t.colours, colour)
+}
+
+func (t *table) print(c *front.Call) {
 	width, _ := c.Size()
-	widths := columns([]string{"STATE", "TITLE", "MACHINE", "WHERE", "SINCE", "ID"}, rows, width)
+	widths := t.widths(width)
 	line := func(cells []string, colour string) {
 		var b strings.Builder
 		for i, cell := range cells {
-			if i > 0 {
-				b.WriteString("  ")
+			if widths[i] == 0 {
+				continue
+			}
+			if b.Len() > 0 {
+				b.WriteString(strings.Repeat(" ", gap))
 			}
 			b.WriteString(text.Fit(cell, widths[i]))
 		}
@@ -50,34 +60,52 @@ func printTable(c *front.Call, list []record.Session) {
 		}
 		fmt.Fprintln(c.Stdout, s)
 	}
-	line([]string{"STATE", "TITLE", "MACHINE", "WHERE", "SINCE", "ID"}, colourFaint)
-	for i, s := range list {
-		line(rows[i], colourOf(s))
+	line(t.head, colourFaint)
+	for i, r := range t.rows {
+		line(r, t.colours[i])
 	}
 }
 
-// columns fits the columns into a width by narrowing title and place.
-func columns(head []string, rows [][]string, width int) []int {
-	w := make([]int, len(head))
-	for _, row := range append([][]string{head}, rows...) {
+// widths fits the columns into a terminal; a width of 0 is a column that is
+// left out.
+func (t *table) widths(width int) []int {
+	w := make([]int, len(t.head))
+	for _, row := range append([][]string{t.head}, t.rows...) {
 		for i, cell := range row {
 			w[i] = max(w[i], text.Width(cell))
 		}
 	}
-	total := 2 * (len(w) - 1)
-	for _, n := range w {
-		total += n
-	}
-	for _, col := range []int{3, 1} { // the place first, then the title
-		over := total - width
-		if over <= 0 {
-			break
+	over := func() int {
+		total := -gap
+		for _, n := range w {
+			if n > 0 {
+				total += n + gap
+			}
 		}
-		cut := min(over, max(w[col]-minTitle, 0))
-		w[col] -= cut
-		total -= cut
+		return total - width
+	}
+	for _, col := range t.shrink {
+		w[col] -= min(max(over(), 0), max(w[col]-minCell, 0))
+	}
+	for _, col := range t.drop {
+		if over() > 0 {
+			w[col] = 0
+		}
 	}
 	return w
+}
+
+// printTable prints sessions for a person.
+func printTable(c *front.Call, list []record.Session) {
+	if len(list) == 0 {
+		fmt.Fprintln(c.Stdout, "No sessions.")
+		return
+	}
+	t := table{head: []string{"STATE", "TITLE", "MACHINE", "WHERE", "SINCE", "ID"}, shrink: []int{3, 1}, drop: []int{2, 4}}
+	for _, s := range list {
+		t.add(colourOf(s), stateWord(s), text.Line(s.Title), text.Line(s.Machine), where(c, s), age(s.Since), short(s.Session))
+	}
+	t.print(c)
 }
 
 func stateWord(s record.Session) string {
@@ -109,7 +137,8 @@ func colourOf(s record.Session) string {
 	return ""
 }
 
-// where is the session's directory, and its pane when it runs in one.
+// where is the session's pane, when it runs in one, and its directory: of a
+// narrow column the directory's end is cut.
 func where(c *front.Call, s record.Session) string {
 	dir := text.Line(s.Cwd)
 	if home := c.Getenv("HOME"); home != "" && (dir == home || strings.HasPrefix(dir, home+string(os.PathSeparator))) {
@@ -128,7 +157,7 @@ func where(c *front.Call, s record.Session) string {
 	if n := len(s.OtherPanes); n > 0 {
 		pane += fmt.Sprintf(" (+%d)", n)
 	}
-	return strings.TrimSpace(dir + " " + pane)
+	return strings.TrimSpace(pane + " " + dir)
 }
 
 // age is how long ago something was, in the largest unit that says it.

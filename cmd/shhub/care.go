@@ -14,7 +14,9 @@ func backupVerb() front.Verb {
 	var db string
 	return front.Verb{
 		Name: "backup", Args: "[flags] FILE", Short: "write a consistent copy while the hub runs",
-		Long:  "Writes a copy of the database to FILE (0600), whole or not at all. To restore it, stop the hub and put the copy in the database's place.",
+		Long: `Writes a copy of the database to FILE (0600), whole or not at all; an older FILE
+is replaced. To restore it, stop the hub and put the copy in the database's
+place.`,
 		Flags: func(fs *flag.FlagSet) { dbFlag(fs, &db) },
 		Run: func(ctx context.Context, c *front.Call) error {
 			if len(c.Args) != 1 {
@@ -39,7 +41,8 @@ func checkVerb() front.Verb {
 	var db string
 	return front.Verb{
 		Name: "check", Args: "[flags]", Short: "tell whether the database is sound",
-		Long:  "Checks the file's integrity, its references and what must hold of sessions, and counts what was recorded.",
+		Long: `Checks the file's integrity, its references and what must hold of sessions, and
+counts what was recorded.`,
 		Flags: func(fs *flag.FlagSet) { dbFlag(fs, &db) },
 		Run: func(ctx context.Context, c *front.Call) error {
 			if err := noArgs(c); err != nil {

@@ -31,7 +31,7 @@ Anyone can host it: one binary, one file.`,
 
 // dbFlag registers --db.
 func dbFlag(fs *flag.FlagSet, db *string) {
-	fs.StringVar(db, "db", "", "the database `file` (default: $XDG_DATA_HOME/sessionhub/hub.db)")
+	fs.StringVar(db, "db", "", "the database `file` (default: ~/.local/share/sessionhub/hub.db)")
 }
 
 // openStore opens the database; when it must exist, a missing one is an error

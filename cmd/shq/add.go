@@ -177,6 +177,22 @@ names it, or for the one that --session names.`,
 	}
 }
 
+// isUUID reports whether s is a session id of Claude Code in full. A short one,
+// as tables show it, would name a session that does not exist.
+func isUUID(s string) bool {
+	if len(s) != 36 {
+		return false
+	}
+	for i, c := range []byte(s) {
+		dash := i == 8 || i == 13 || i == 18 || i == 23
+		hex := c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
+		if dash != (c == '-') || !dash && !hex {
+			return false
+		}
+	}
+	return true
+}
+
 // say queues what a session says of itself. An empty body is read from
 // standard input.
 func say(c *front.Call, session string, kind record.Kind, body any, empty bool) error {
@@ -186,6 +202,9 @@ func say(c *front.Call, session string, kind record.Kind, body any, empty bool) 
 	}
 	if session == "" {
 		return front.Usage("no session: give --session, or run this inside Claude Code")
+	}
+	if !isUUID(session) {
+		return front.Fail(front.ExitData, fmt.Errorf("--session %q is no full session id, such as 0b5c1f9e-2d2c-4a57-9a3e-1f0c52b8d1aa; shctl show tells it", session))
 	}
 	if empty {
 		in, err := io.ReadAll(io.LimitReader(c.Stdin, record.MaxItem+1))

@@ -48,6 +48,7 @@ func eventVerb() front.Verb {
 session, starts the watcher if none runs, and shows a herdr notification when a
 session began to wait for its person. It exits with status 0 always; what goes
 wrong is a line in watcher.log.`,
+		Guest: true,
 		Run:   func(context.Context, *front.Call) error { event(); return nil },
 		Files: []string{"queue.jsonl  the queue", "watcher.log  what went wrong"},
 	}

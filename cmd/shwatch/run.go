@@ -64,7 +64,7 @@ func hold(w *watch.Watcher) (release func(), err error) {
 
 func drainVerb() front.Verb {
 	return front.Verb{
-		Name: "drain", Short: "deliver once what is queued", Settings: watching(),
+		Name: "drain", Args: "[flags]", Short: "deliver once what is queued", Settings: watching(),
 		Long: `Makes one pass over the queue, without a daemon, and prints what it did:
 {"sent","kept","dropped","set_aside"}.`,
 		Run: func(ctx context.Context, c *front.Call) error {

@@ -25,6 +25,7 @@ func startupVerb() front.Verb {
 		Long: `Queues a snapshot of the herdr server that runs it, and starts the watcher if
 none runs. It takes 2 seconds at most and exits with status 0 always; what goes
 wrong is a line in watcher.log.`,
+		Guest: true,
 		Run: func(ctx context.Context, c *front.Call) error {
 			startup(ctx, c)
 			return nil

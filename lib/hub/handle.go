@@ -109,6 +109,10 @@ func (h *Hub) authorize(r *request, allowed who) error {
 		return err
 	}
 	r.token, r.secret = t, secret
+	if name := r.Header.Get(record.MachineHeader); t.Kind == store.KindMachine && name != "" && name != t.Name {
+		return &Error{record.Problem{Status: http.StatusForbidden,
+			Detail: "the token is of the machine " + t.Name + ", and this is " + name + ": set machine in config.toml, or use its own token"}}
+	}
 	return permit(t, allowed)
 }
 

@@ -156,6 +156,8 @@ func TestTokensAndScopes(t *testing.T) {
 	if list := h.want(200, h.laptop, "GET /v1/sessions?machine=tower&all=1", "").Body.String(); strings.TrimSpace(list) != "[]" {
 		t.Errorf("laptop sees %s", list)
 	}
+	h.want(403, h.laptop, "PUT /v1/sessions/cccc-3", `{}`, record.MachineHeader+": tower")
+	h.want(200, h.laptop, "PUT /v1/sessions/cccc-3", `{}`, record.MachineHeader+": laptop")
 	tokens, _ := h.store.Tokens(context.Background())
 	for _, tok := range tokens {
 		if tok.Name == "tower" {

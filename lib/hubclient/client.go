@@ -31,9 +31,10 @@ const (
 // Client calls one hub with one token. It is safe for use by several
 // goroutines.
 type Client struct {
-	base  string
-	token string
-	http  *http.Client
+	base    string
+	token   string
+	machine string // sent along, so that another machine's token is noticed
+	http    *http.Client
 }
 
 // New returns a client. It refuses an address that is none, and plain http to
@@ -55,7 +56,7 @@ func New(conf config.Config, token string) (*Client, error) {
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = idleConns
-	return &Client{base: conf.ServerURL, token: token, http: &http.Client{
+	return &Client{base: conf.ServerURL, token: token, machine: conf.Machine, http: &http.Client{
 		Transport: transport,
 		// A hub never redirects. What does is something else, such as a
 		// network's sign-in page, whose "200 OK" is no receipt.
@@ -127,6 +128,9 @@ func (c *Client) send(ctx context.Context, r call) (*http.Response, error) {
 		return nil, fmt.Errorf("%s: %w", r.op, err)
 	}
 	req.Header.Set("Authorization", "Bearer "+c.token)
+	if c.machine != "" {
+		req.Header.Set(record.MachineHeader, c.machine)
+	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}

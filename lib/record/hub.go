@@ -187,5 +187,10 @@ type Problem struct {
 // that came with another body before: what it stands for is recorded.
 const ProblemKeyReused = "urn:sessionhub:problem:key-reused"
 
+// MachineHeader names the machine that a client believes to be. A machine's
+// token is refused when it is another's, before anything is recorded in the
+// wrong name.
+const MachineHeader = "Sessionhub-Machine"
+
 // ProblemType is the media type of a Problem.
 const ProblemType = "application/problem+json"

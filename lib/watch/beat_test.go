@@ -83,6 +83,25 @@ func TestA16AVanishedSessionIsLookedForTwice(t *testing.T) {
 	}
 }
 
+// A herdr that hangs beside a session outside herdr loses none of its own: by
+// the time that the hub would take them for gone, their processes speak for
+// them.
+func TestAHangingHerdrLosesNoSession(t *testing.T) {
+	s := newStage(t)
+	s.w.Sockets = []string{"/a"}
+	s.sees("/a", "A@p1:idle")
+	s.look.outside = []record.LiveSession{{Session: "A", Agent: "claude", AgentState: record.Idle}, {Session: "T", Agent: "claude", AgentState: record.Idle}}
+	s.beat()
+	s.look.errs["/a"] = errors.New("no answer")
+	for range 6 {
+		s.now = s.now.Add(time.Minute)
+		s.beat()
+		if a, x := s.session("A"), s.session("T"); a.Status != record.StatusLive || x.Status != record.StatusLive {
+			t.Fatalf("A %+v\nT %+v", a, x)
+		}
+	}
+}
+
 func TestAFailedHeartbeatIsLoggedNotQueued(t *testing.T) {
 	s := newStage(t)
 	s.w.Sockets = []string{"/a"}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"sessionhub/lib/claude"
 	"sessionhub/lib/hubclient"
 	"sessionhub/lib/record"
 )
@@ -14,6 +15,7 @@ import (
 // sessions outside herdr. A failed one is logged, not queued: the next says
 // all of it again.
 func (w *Watcher) Beat(ctx context.Context) {
+	w.failed = false
 	hub, err := w.Connect()
 	if err != nil {
 		w.fail("heartbeat skipped: %v", err)
@@ -27,6 +29,9 @@ func (w *Watcher) Beat(ctx context.Context) {
 	}
 	w.beatOutside(ctx, hub)
 	w.bury(ctx, hub)
+	if !w.failed && w.plan.backoff == 0 {
+		w.status.LastError = nil // it is over
+	}
 	w.saveStatus()
 }
 
@@ -126,15 +131,18 @@ func (w *Watcher) put(ctx context.Context, hub Hub, socket string, s record.Snap
 	return true
 }
 
-// beatOutside sends the sessions that run in no herdr, and once more when the
-// last of them is gone.
+// beatOutside sends the sessions that run in no herdr, also when there are
+// none: that ends those of which only records told and whose process is gone.
+// Without a registry nothing is known of them, and nothing said.
 func (w *Watcher) beatOutside(ctx context.Context, hub Hub) {
 	out, err := w.outsiders(ctx)
 	if err != nil {
-		w.Log.Failure("registry: %v", err)
+		if !errors.Is(err, claude.ErrNoRegistry) {
+			w.Log.Failure("registry: %v", err)
+		}
 		return
 	}
-	if len(out) == 0 && len(w.outside) == 0 || hub == nil {
+	if hub == nil {
 		return
 	}
 	w.put(ctx, hub, "", w.snapshot("", "", out, nil))
@@ -164,9 +172,10 @@ func (w *Watcher) outsiders(ctx context.Context) ([]record.LiveSession, error) {
 // inventory shows it, or a pane that ran it waits to be identified, as after a
 // restart of herdr, which an old Claude can outlive by a second (finding 42 of
 // the Claude captures). A server that stopped answering accounts for its
-// sessions until it is buried.
+// sessions for one heartbeat and a half: after that their processes speak for
+// them, before the hub takes them for gone (it waits 2 minutes).
 func (w *Watcher) accounts(s *server, session string) bool {
-	if !s.good || w.Now().Sub(s.lookAt) > w.Timing.Bury {
+	if !s.good || w.Now().Sub(s.lookAt) > w.Timing.Heartbeat*3/2 {
 		return false
 	}
 	if slices.ContainsFunc(s.look.Live, func(o record.LiveSession) bool { return o.Session == session }) {

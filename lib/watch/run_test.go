@@ -130,12 +130,11 @@ func TestRunEndsWhenItIsAlone(t *testing.T) {
 	w.Looker, w.Sockets = look, []string{"/a"}
 	w.Log = &runlog.Log{W: t.Output()}
 	w.Timing.Alone, w.Timing.Tick, w.Timing.Heartbeat = 50*time.Millisecond, 20*time.Millisecond, 20*time.Millisecond
-	w.Beat(t.Context())
-	if w.idle() {
-		t.Error("it ends before it began")
-	}
 	if err := w.start(); err != nil {
 		t.Fatal(err)
+	}
+	if w.idle() {
+		t.Error("it ends before it began")
 	}
 	w.Beat(t.Context())
 	delete(look.looks, "/a")
@@ -156,8 +155,12 @@ func TestAppendsDoNotWaitForAHungHub(t *testing.T) {
 	hub, dir := hubtest.Start(t), newDir(t)
 	running(t, hub, dir, nil)
 	untilRecorded(t, hub, appendReport(t, dir))
-	hub.SetFault(hubtest.Hang)
 	q := &queue.Queue{Dir: dir, LockWait: time.Nanosecond} // a held lock would spill
+	waitFor(t, 20*time.Second, "the pass is over", func() bool {
+		s, err := q.Stat()
+		return err == nil && s.Queued+s.Sending == 0
+	})
+	hub.SetFault(hubtest.Hang)
 	for range 200 {
 		if err := q.Append(queue.Fast, reportItem("A", "x")); err != nil {
 			t.Fatal(err)

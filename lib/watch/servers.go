@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"time"
 
+	"sessionhub/lib/claude"
 	"sessionhub/lib/herdr"
 	"sessionhub/lib/queue"
 	"sessionhub/lib/record"
@@ -133,7 +134,9 @@ func (w *Watcher) runsElsewhere(ctx context.Context, session string) bool {
 	}
 	out, err := w.Looker.Outside(ctx)
 	if err != nil {
-		return true // not proven: leave it to the heartbeat
+		// Not proven: leave it to the heartbeat. Without a registry there is
+		// nothing that could prove it.
+		return !errors.Is(err, claude.ErrNoRegistry)
 	}
 	for _, l := range out {
 		if l.Session == session {
@@ -162,6 +165,7 @@ func (w *Watcher) queue(kind record.Kind, session string, body any) {
 
 // fail notes a failure for the log and for `shwatch status`.
 func (w *Watcher) fail(format string, err error) {
+	w.failed = true
 	line := fmt.Sprintf(format, err)
 	w.Log.Failure("%s", line)
 	w.status.LastError = &LastError{At: record.At(w.Now()), Text: line, Hint: hint(err)}

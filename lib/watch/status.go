@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sessionhub/lib/config"
+	"sessionhub/lib/herdr"
 	"sessionhub/lib/hubclient"
 	"sessionhub/lib/lock"
 	"sessionhub/lib/queue"
@@ -49,6 +50,7 @@ type Report struct {
 	Since   *record.Time `json:"since,omitempty"`
 	Version string       `json:"version,omitempty"`
 	Queue   queue.Stat   `json:"queue"`
+	Hints   []string     `json:"hints,omitempty"`
 	Status
 }
 
@@ -60,13 +62,18 @@ func (w *Watcher) saveStatus() {
 
 // hint says what to do about an error of a delivery.
 func hint(err error) string {
+	switch {
+	case errors.Is(err, herdr.ErrUnreachable):
+		return "start herdr; its startup hook and this watcher do the rest"
+	case errors.Is(err, config.ErrNoToken):
+		return "put this machine's token there (shhub token add --machine NAME makes one); records stay queued until then"
+	case errors.Is(err, config.ErrInvalid):
+		return "complete config.toml; records stay queued until then"
+	}
 	switch hubclient.Classify(err) {
 	case hubclient.Denied:
 		return "the hub refuses this machine's token: put a valid one into token_file (shhub token add --machine NAME makes one)"
 	case hubclient.Retry:
-		if errors.Is(err, config.ErrInvalid) || errors.Is(err, config.ErrNoToken) {
-			return "complete config.toml; records stay queued until then"
-		}
 		return "records stay queued; nothing is lost, deliveries go on when the hub is back"
 	}
 	return ""
@@ -89,8 +96,16 @@ func ReadReport(dir state.Dir) (Report, error) {
 		r.Since = &since
 	}
 	q := &queue.Queue{Dir: dir}
-	r.Queue, err = q.Stat()
-	return r, err
+	if r.Queue, err = q.Stat(); err != nil {
+		return r, err
+	}
+	if n := r.Queue.SetAside; n > 0 {
+		r.Hints = append(r.Hints, fmt.Sprintf("%d lines are in queue.bad.jsonl, each with its reason; jq -r .line queue.bad.jsonl | shq add puts them back, then remove the file", n))
+	}
+	if !r.Running && r.Queue.Queued+r.Queue.Sending+r.Queue.Spilled > 0 {
+		r.Hints = append(r.Hints, "no watcher runs, and records wait: shwatch run, or any event of herdr, starts one")
+	}
+	return r, nil
 }
 
 // Label is the content of watcher.lock: the process id alone on the first

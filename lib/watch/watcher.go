@@ -28,8 +28,8 @@ type Looker interface {
 	// Look says what runs on the herdr server at socket. An error proves
 	// nothing about any session (field report A16).
 	Look(ctx context.Context, socket string) (Look, error)
-	// Outside lists the live sessions of this machine whatever they run in,
-	// by Claude's own registry.
+	// Outside lists the live sessions of this machine whatever they run in, by
+	// Claude's own registry; claude.ErrNoRegistry without one.
 	Outside(ctx context.Context) ([]record.LiveSession, error)
 }
 
@@ -114,6 +114,7 @@ type Watcher struct {
 	outside map[string]bool         // sessions that the "" snapshot named
 	plan    plan
 	status  Status
+	failed  bool // since the last heartbeat began
 }
 
 // server is one herdr server.

@@ -43,6 +43,7 @@ type Verb struct {
 	Examples []Example
 	Files    []string
 	Exits    []Exit // besides 0, 1 and 64
+	Guest    bool   // it runs in another program and ends with status 0 always
 }
 
 // Example is a command line and what it is for.
@@ -95,7 +96,7 @@ func (t Tool) Run(ctx context.Context, env Env) int {
 		return 0
 	}
 	code := exitCode(ctx, err)
-	if line := err.Error(); line != "" {
+	if line := err.Error(); line != "" && code != ExitInterrupted { // who pressed Ctrl-C knows
 		fmt.Fprintf(env.Stderr, "%s: %s\n", strings.Join(path, ": "), line)
 	}
 	return code

@@ -3,6 +3,7 @@ package front
 import (
 	"flag"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -71,8 +72,15 @@ func (d flagDoc) tail() string {
 
 // exits are the exit statuses of a verb: those of all, then its own.
 func exits(v Verb) []Exit {
-	list := []Exit{{0, "done"}, {1, "failed"}, {ExitUsage, "wrong usage"}}
-	list = append(list, v.Exits...)
+	if v.Guest {
+		return []Exit{{0, "always"}}
+	}
+	list := slices.Clone(v.Exits)
+	for _, e := range []Exit{{0, "done"}, {1, "failed"}, {ExitUsage, "wrong usage"}} {
+		if !slices.ContainsFunc(list, func(o Exit) bool { return o.Code == e.Code }) {
+			list = append(list, e)
+		}
+	}
 	sort.Slice(list, func(i, j int) bool { return list[i].Code < list[j].Code })
 	return list
 }
