@@ -58,9 +58,11 @@ func add(_ context.Context, c *front.Call) error {
 // which the value begins.
 func parseItems(in []byte, first queue.Stamp) ([]record.Item, error) {
 	var items []record.Item
+	seen := map[string]bool{}
 	dec := json.NewDecoder(bytes.NewReader(in))
+	at := position{in: in, line: 1}
 	for {
-		line := lineAt(in, dec.InputOffset())
+		line := at.next(dec.InputOffset())
 		var raw json.RawMessage
 		err := dec.Decode(&raw)
 		if errors.Is(err, io.EOF) {
@@ -74,9 +76,13 @@ func parseItems(in []byte, first queue.Stamp) ([]record.Item, error) {
 			stamp = queue.NewStamp(time.Now())
 		}
 		it, err := itemFrom(raw, stamp)
+		if err == nil && seen[it.ID] {
+			err = fmt.Errorf(`"id" %s is there twice`, it.ID)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", line, err)
 		}
+		seen[it.ID] = true
 		items = append(items, it)
 	}
 }
@@ -89,16 +95,28 @@ func itemFrom(raw json.RawMessage, stamp queue.Stamp) (record.Item, error) {
 	if err := it.Validate(); err != nil {
 		return it, err
 	}
+	if !isUUID(it.ID) { // a short one would meet another's
+		return it, fmt.Errorf(`"id" %q is no UUID; leave it out, and one is made`, it.ID)
+	}
 	_, err := it.Line()
 	return it, err
 }
 
-// lineAt is the line, from 1, of the first value at or after an offset.
-func lineAt(in []byte, off int64) int {
-	for off < int64(len(in)) && bytes.IndexByte([]byte(" \t\r\n"), in[off]) >= 0 {
+// position counts lines as it goes on, so that a large input is read once.
+type position struct {
+	in   []byte
+	off  int64
+	line int
+}
+
+// next is the line, from 1, of the first value at or after an offset.
+func (p *position) next(off int64) int {
+	for off < int64(len(p.in)) && bytes.IndexByte([]byte(" \t\r\n"), p.in[off]) >= 0 {
 		off++
 	}
-	return 1 + bytes.Count(in[:off], []byte("\n"))
+	p.line += bytes.Count(p.in[p.off:off], []byte("\n"))
+	p.off = off
+	return p.line
 }
 
 func lineOfError(in []byte, err error, line int) int {

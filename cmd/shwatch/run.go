@@ -56,9 +56,9 @@ func hold(w *watch.Watcher) (release func(), err error) {
 		return nil, err
 	}
 	if err := l.Write(watch.Label(os.Getpid(), time.Now(), w.Version)); err != nil {
-		l.Release()
-		return nil, err
+		w.Log.Printf("%v", err) // a full disk must not keep the queue from draining
 	}
+	w.Owns = l.Stands
 	return func() { l.Release() }, nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"sessionhub/lib/detach"
 	"sessionhub/lib/lock"
+	"sessionhub/lib/runlog"
 	"sessionhub/lib/state"
 )
 
@@ -20,6 +21,9 @@ func EnsureWatcher(dir state.Dir, program string) error {
 	}
 	held, err := lock.Held(dir.WatcherLock())
 	if err != nil || held {
+		return err
+	}
+	if err := runlog.Truncate(dir.WatcherLog()); err != nil { // no watcher does it while none can start
 		return err
 	}
 	_, err = detach.Start(detach.Command{

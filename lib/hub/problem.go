@@ -47,6 +47,8 @@ func problem(err error) record.Problem {
 		return record.Problem{Status: http.StatusNotFound, Detail: "the hub does not know that session"}
 	case errors.Is(err, store.ErrKeyReused):
 		return record.Problem{Type: record.ProblemKeyReused, Status: http.StatusUnprocessableEntity, Detail: err.Error()}
+	case errors.Is(err, store.ErrIDTaken):
+		return record.Problem{Status: http.StatusConflict, Detail: err.Error()}
 	case errors.Is(err, store.ErrNotYours):
 		return record.Problem{Type: ProblemOtherMachine, Status: http.StatusConflict, Detail: err.Error()}
 	case errors.Is(err, store.ErrClosed):

@@ -119,7 +119,8 @@ func (c *Client) send(ctx context.Context, r call) (*http.Response, error) {
 	if r.body != nil {
 		b, err := json.Marshal(r.body)
 		if err != nil {
-			return nil, fmt.Errorf("%s: encode: %w", r.op, err)
+			// Sending it again would not help: it is refused here.
+			return nil, &Error{Op: r.op, Status: http.StatusUnprocessableEntity, Detail: "it can't be written as JSON: " + err.Error()}
 		}
 		body = bytes.NewReader(b)
 	}

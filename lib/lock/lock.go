@@ -23,7 +23,10 @@ var ErrBusy = errors.New("held by another process")
 const retryEvery = 2 * time.Millisecond
 
 // Lock is a held lock.
-type Lock struct{ f *flock.Flock }
+type Lock struct {
+	f    *flock.Flock
+	file os.FileInfo // what was locked
+}
 
 // Try takes the lock on path if it is free, and returns ErrBusy otherwise.
 // The file is made if it is missing (0600); its folder is not.
@@ -52,7 +55,12 @@ func Acquire(path string, wait time.Duration) (*Lock, error) {
 
 func held(f *flock.Flock, path string, ok bool, err error) (*Lock, error) {
 	if err == nil && ok {
-		return &Lock{f: f}, nil
+		file, err := os.Stat(path)
+		if err != nil {
+			f.Close()
+			return nil, fmt.Errorf("lock: %w", err)
+		}
+		return &Lock{f: f, file: file}, nil
 	}
 	f.Close()
 	if err != nil {
@@ -80,6 +88,13 @@ func Held(path string) (bool, error) {
 		return false, err
 	}
 	return false, l.Release()
+}
+
+// Stands reports whether the file at the lock's path is still the one that is
+// locked. When its folder was removed, others can take a lock of that name.
+func (l *Lock) Stands() bool {
+	now, err := os.Stat(l.f.Path())
+	return err == nil && os.SameFile(now, l.file)
 }
 
 // Write replaces the content of the locked file. It is a label for people,

@@ -88,6 +88,29 @@ func TestA35ContentDoesNotLock(t *testing.T) {
 	}
 }
 
+func TestAReplacedFileNoLongerStands(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.lock")
+	l, err := Try(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Release()
+	if !l.Stands() {
+		t.Error("a held lock does not stand")
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	other, err := Try(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Release()
+	if l.Stands() || !other.Stands() {
+		t.Errorf("the old lock stands: %v, the new: %v", l.Stands(), other.Stands())
+	}
+}
+
 func TestUnreachableFolder(t *testing.T) {
 	_, err := Try(filepath.Join(t.TempDir(), "missing", "a.lock"))
 	if err == nil || errors.Is(err, ErrBusy) {

@@ -33,19 +33,22 @@ func (q *Queue) Append(d Durability, items ...record.Item) error {
 	if err := q.Dir.Ensure(); err != nil {
 		return err
 	}
+	if buf.Len() > maxWrite {
+		return q.spill(buf.Bytes())
+	}
 	wait := q.LockWait
 	if wait == 0 {
 		wait = LockWait
 	}
 	l, err := lock.Acquire(q.Dir.QueueLock(), wait)
 	if errors.Is(err, lock.ErrBusy) {
-		return q.spill(items[0].ID, buf.Bytes())
+		return q.spill(buf.Bytes())
 	}
 	if err != nil {
 		return err
 	}
 	q.step(StepLocked)
-	f, fresh, err := q.appendLocked(buf.Bytes())
+	f, err := q.appendLocked(buf.Bytes())
 	if uerr := l.Release(); err == nil {
 		err = uerr
 	}
@@ -57,15 +60,20 @@ func (q *Queue) Append(d Durability, items ...record.Item) error {
 	if d == Fast {
 		return nil
 	}
-	return q.sync(f, fresh)
+	return q.sync(f)
 }
 
-// appendLocked writes b at the end of the queue in one call. It returns the
-// open file, and whether the file is new.
-func (q *Queue) appendLocked(b []byte) (*os.File, bool, error) {
+// maxWrite bounds what is appended in one call: a process that is killed in
+// the middle of a larger one leaves a part of it, so a large batch goes into a
+// file of its own, which a rename makes whole at once.
+const maxWrite = record.MaxItem + 1
+
+// appendLocked writes b at the end of the queue in one call and returns the
+// open file.
+func (q *Queue) appendLocked(b []byte) (*os.File, error) {
 	f, err := os.OpenFile(q.Dir.Queue(), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	size, torn, err := tail(f)
 	if err == nil && torn {
@@ -78,10 +86,10 @@ func (q *Queue) appendLocked(b []byte) (*os.File, bool, error) {
 	}
 	if err != nil {
 		f.Close()
-		return nil, false, err
+		return nil, err
 	}
 	q.step(StepAppended)
-	return f, size == 0, nil
+	return f, nil
 }
 
 // tail is the size of a file and whether its last line lacks a newline.
@@ -115,21 +123,23 @@ func (q *Queue) writeWhole(f *os.File, b []byte, size int64) error {
 	return err
 }
 
-func (q *Queue) sync(f *os.File, fresh bool) error {
+// sync makes an append durable: the file, and its name, which a hook may have
+// made without syncing it.
+func (q *Queue) sync(f *os.File) error {
 	if err := f.Sync(); err != nil {
 		return fmt.Errorf("sync the queue: %w", err)
 	}
-	if fresh {
-		if err := state.SyncDir(string(q.Dir)); err != nil {
-			return err
-		}
+	if err := state.SyncDir(string(q.Dir)); err != nil {
+		return err
 	}
 	q.step(StepSynced)
 	return nil
 }
 
-// spill writes b as a file of its own. It is durable at once: it is rare.
-func (q *Queue) spill(id string, b []byte) error {
+// spill writes b as a file of its own, under a name that nothing else has. It
+// is durable at once: it is rare.
+func (q *Queue) spill(b []byte) error {
+	id := NewStamp(q.now()).ID
 	dir, err := q.Dir.Sub("queue.spill")
 	if err != nil {
 		return err

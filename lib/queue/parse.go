@@ -62,7 +62,8 @@ var errMore = errors.New("more than one value on the line")
 
 // parse reads one line. Blank lines are no records and nothing is wrong with
 // them. The fast decoder accepts nothing that encoding/json refuses (a fuzz
-// test holds it to that); the words of an error are encoding/json's.
+// test holds it to that), but for absurd nesting, which is refused when the
+// record is sent; the words of an error are encoding/json's.
 func parse(b []byte, torn bool) (record.Item, string) {
 	if len(bytes.TrimSpace(b)) == 0 {
 		return record.Item{}, ""

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/renameio/v2"
 
@@ -54,11 +55,18 @@ func (q *Queue) TakeOver() error {
 	if err != nil {
 		return fmt.Errorf("take over the queue: %w", err)
 	}
+	if !st.Mode().IsRegular() {
+		return fmt.Errorf("take over the queue: queue.jsonl is no file: remove it")
+	}
+	name, err := q.segmentName()
+	if err != nil {
+		return err
+	}
 	l, err := lock.Acquire(q.Dir.QueueLock(), LockWait)
 	if err != nil {
 		return err
 	}
-	err = os.Rename(q.Dir.Queue(), filepath.Join(dir, NewStamp(q.now()).ID+ext))
+	err = os.Rename(q.Dir.Queue(), filepath.Join(dir, name))
 	q.step(StepTaken)
 	if uerr := l.Release(); err == nil {
 		err = uerr
@@ -67,6 +75,22 @@ func (q *Queue) TakeOver() error {
 		return fmt.Errorf("take over the queue: %w", err)
 	}
 	return nil
+}
+
+// segmentName is a name for a new segment that sorts behind those that wait,
+// also when the clock was set back since they were taken.
+func (q *Queue) segmentName() (string, error) {
+	waiting, err := q.Segments()
+	if err != nil {
+		return "", err
+	}
+	at := q.now()
+	if n := len(waiting); n > 0 {
+		if last := stampTime(waiting[n-1]); !at.After(last) {
+			at = last.Add(time.Millisecond)
+		}
+	}
+	return NewStamp(at).ID + ext, nil
 }
 
 func (q *Queue) takeSpilled(dir string) error {
@@ -95,7 +119,7 @@ func names(dir string) ([]string, error) {
 	}
 	var out []string
 	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), ext) && !strings.HasPrefix(e.Name(), ".") {
+		if e.Type().IsRegular() && strings.HasSuffix(e.Name(), ext) && !strings.HasPrefix(e.Name(), ".") {
 			out = append(out, e.Name())
 		}
 	}

@@ -3,6 +3,7 @@ package queue
 import (
 	"encoding/hex"
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"sessionhub/lib/record"
@@ -36,6 +37,19 @@ func NewStamp(now time.Time) Stamp {
 	}
 	b[8] = 0x80 | b[8]&0x3f
 	return Stamp{ID: format(b), At: record.At(now)}
+}
+
+// stampTime is the time in a stamp's id, to the millisecond and rounded up; the
+// zero time when it is none.
+func stampTime(id string) time.Time {
+	if len(id) < 13 || id[8] != '-' {
+		return time.Time{}
+	}
+	ms, err := strconv.ParseInt(id[:8]+id[9:13], 16, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms + 1)
 }
 
 func format(b [16]byte) string {

@@ -79,7 +79,7 @@ func (q *Queue) Stat() (Stat, error) {
 	}
 	var c Counters
 	if err := state.ReadJSON(q.Dir.Counters(), &c); err != nil {
-		return Stat{}, err
+		c = Counters{} // broken totals must not hide what waits
 	}
 	s.Delivered, s.Superseded = c.Delivered, c.Superseded
 	return s, nil

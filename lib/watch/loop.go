@@ -118,6 +118,10 @@ func (w *Watcher) Run(ctx context.Context) error {
 				lastTick = now
 				w.tick()
 			}
+			if w.Owns != nil && !w.Owns() {
+				w.Log.Printf("the state directory was replaced: ending, so that a new watcher can serve it")
+				return nil
+			}
 		}
 		timer.Stop()
 	}

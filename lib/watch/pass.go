@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"sessionhub/lib/hubclient"
@@ -37,6 +38,7 @@ type pass struct {
 	entries  []queue.Entry
 	outcomes []outcome
 	segments []string
+	unread   []string        // segments that can't be read
 	dirty    map[string]bool // segments that had lines which are no records
 	bad      []queue.Bad
 	states   bool // a state was delivered: herdr may still lag behind it
@@ -77,7 +79,9 @@ func (p *pass) read() error {
 	for _, name := range p.segments {
 		entries, bad, err := p.w.Queue.ReadSegment(name)
 		if err != nil {
-			return err
+			p.w.fail("queue: %v", err) // it stays; the others go on
+			p.unread = append(p.unread, name)
+			continue
 		}
 		p.entries = append(p.entries, entries...)
 		p.bad = append(p.bad, bad...)
@@ -113,7 +117,7 @@ func (p *pass) look(ctx context.Context) {
 		}
 		asked[it.Pane.Herdr] = true
 		p.w.learn(it.Pane.Herdr)
-		if err := p.w.take(ctx, p.w.server(it.Pane.Herdr)); err != nil && !errors.Is(err, errPaused) {
+		if err := p.w.takeWithin(ctx, p.w.server(it.Pane.Herdr), passLookWait); err != nil && !errors.Is(err, errPaused) {
 			p.w.Log.Failure("look: %v", err)
 		}
 	}
@@ -180,27 +184,32 @@ func (p *pass) aside(i int, reason string) {
 	p.w.Log.Failure("set aside: %s %s: %s", e.Item.Kind, e.Item.ID, reason)
 }
 
+// keepBad leaves what could not be set aside where it is.
+func (p *pass) keepBad(keep map[string][][]byte) {
+	for i, o := range p.outcomes {
+		if o == setAside {
+			p.outcomes[i] = kept
+		}
+	}
+	for _, b := range p.bad {
+		if b.Offset >= 0 { // the others are entries
+			keep[b.Segment] = append(keep[b.Segment], b.Line)
+		}
+	}
+}
+
 // settle takes what is settled out of the segments: set aside first, durably,
 // so that a crash in between loses nothing.
 func (p *pass) settle() (Result, error) {
 	q := p.w.Queue
 	var res Result
+	keep := make(map[string][][]byte)
 	if err := q.SetAside(p.bad); err != nil {
-		p.w.Log.Failure("queue: %v", err)
-		for i, o := range p.outcomes {
-			if o == setAside {
-				p.outcomes[i] = kept
-			}
-		}
-		for name := range p.dirty {
-			if p.dirty[name] {
-				return res, err // its bad lines must stay where they are
-			}
-		}
+		p.w.fail("queue: %v", err)
+		p.keepBad(keep)
 	} else {
 		res.SetAside = len(p.bad)
 	}
-	keep := make(map[string][][]byte)
 	settled := make(map[string]bool)
 	for i, e := range p.entries {
 		switch p.outcomes[i] {
@@ -220,6 +229,9 @@ func (p *pass) settle() (Result, error) {
 		p.w.Log.Failure("queue: %v", err) // totals are worth less than records
 	}
 	for _, name := range p.segments {
+		if slices.Contains(p.unread, name) {
+			continue
+		}
 		if !settled[name] && !p.dirty[name] && len(keep[name]) > 0 {
 			continue
 		}

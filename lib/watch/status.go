@@ -88,7 +88,8 @@ func ReadReport(dir state.Dir) (Report, error) {
 	}
 	r.Running = held
 	if err := state.ReadJSON(dir.WatcherStatus(), &r.Status); err != nil {
-		return r, err
+		r.Status = Status{}
+		r.Hints = append(r.Hints, err.Error()+": the next heartbeat writes it anew")
 	}
 	if held {
 		r.PID, r.Version = label(dir)

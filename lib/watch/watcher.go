@@ -85,9 +85,12 @@ const (
 	// lookWait bounds one inventory. herdr answers in milliseconds, but stands
 	// still while it closes a pane (finding 7 of the protocol captures).
 	lookWait = 4 * time.Second
+	// passLookWait bounds it in a pass, where records of sessions wait behind
+	// it.
+	passLookWait = time.Second
 	// lookPause keeps passes from waiting for a herdr that just did not
 	// answer.
-	lookPause = 5 * time.Second
+	lookPause = 15 * time.Second
 )
 
 // Watcher is the watcher of one state directory. Fill the exported fields,
@@ -105,6 +108,7 @@ type Watcher struct {
 	Claude  string   // Claude's folder of live sessions, watched for changes
 	Timing  Timing
 	Now     func() time.Time
+	Owns    func() bool // is the state directory still this watcher's? nil is yes
 
 	servers map[string]*server
 	memory  *memory
@@ -163,11 +167,15 @@ func (w *Watcher) server(socket string) *server {
 
 // take takes an inventory of a server and notes what follows from it.
 func (w *Watcher) take(ctx context.Context, s *server) error {
+	return w.takeWithin(ctx, s, lookWait)
+}
+
+func (w *Watcher) takeWithin(ctx context.Context, s *server, limit time.Duration) error {
 	now := w.Now()
 	if now.Before(s.pause) && s.pause.Sub(now) <= lookPause {
 		return errPaused
 	}
-	lctx, cancel := context.WithTimeout(ctx, lookWait)
+	lctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	look, err := w.Looker.Look(lctx, s.socket)
 	if err != nil {

@@ -172,7 +172,7 @@ func recorded(tx *Tx, id, kind, session string) (bool, error) {
 	case err != nil:
 		return false, fmt.Errorf("%s: %w", kind, err)
 	case ok && o.kind != "" && o != owner{kind, session}:
-		return false, ErrKeyReused
+		return false, ErrIDTaken
 	}
 	tx.known = ok
 	return ok, nil

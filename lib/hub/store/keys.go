@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// ErrIDTaken is returned for an event or report whose id another record has.
+var ErrIDTaken = errors.New("another record has this id")
+
 // ErrKeyReused is returned for an idempotency key that came with another
 // request before.
 var ErrKeyReused = errors.New("this idempotency key came with another request before")
