@@ -28,7 +28,6 @@ type entry struct {
 
 	written bool
 	last    string
-	since   int64
 }
 
 func (e *entry) path() string {
