@@ -114,12 +114,28 @@ func (h Home) Live(t Table) ([]Process, error) {
 		if err != nil || pid <= 0 { // pid 0 is nobody (field report A59)
 			continue
 		}
-		p, err := readEntry(filepath.Join(h.Sessions(), f.Name()))
+		if _, ok := t.Find(pid); !ok {
+			continue // left behind; there may be hundreds
+		}
+		p, err := readWhole(filepath.Join(h.Sessions(), f.Name()))
 		if err == nil && p.PID == pid && p.SessionID != "" && alive(p, t) {
 			list = append(list, p)
 		}
 	}
 	return list, nil
+}
+
+// rereads is how often an entry is read that is not whole: Claude Code writes it
+// in place, which takes microseconds.
+const rereads = 3
+
+func readWhole(path string) (p Process, err error) {
+	for range rereads {
+		if p, err = readEntry(path); err == nil || errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return p, err
 }
 
 func readEntry(path string) (Process, error) {

@@ -318,6 +318,20 @@ func TestDecideFindings(t *testing.T) {
 			delete(s.w.Processes, "p1")
 			s.claude(1, 1, "A idle")
 		}, "?p1 A@:idle"},
+		{"43: herdr resumed it after a restart", func(s *scene) {
+			sh := s.pane("p1", "claude", "unknown", "A")
+			s.front("p1", s.claude(1, sh, "A idle"))
+		}, "A@p1:idle"},
+		{"4: claude attach, which is in no registry", func(s *scene) {
+			sh := s.pane("p1", "claude", "idle", "-")
+			s.t.add(1, sh)
+			s.front("p1", herdr.Process{PID: 1, Name: "claude", Argv: []string{"claude", "attach", parkedJob}})
+			s.claude(9, 1, "B busy bg")
+		}, "?p1"},
+		{"9: one id in two processes outside", func(s *scene) {
+			s.claude(1, 1, "A idle")
+			s.claude(2, 1, "A busy")
+		}, "A@:working"},
 		{"44: restored, no process yet", func(s *scene) {
 			s.pane("p1", "claude", "idle", "A")
 			delete(s.w.Processes, "p1")

@@ -16,7 +16,13 @@ import (
 	"sessionhub/lib/record"
 )
 
-func look(t *testing.T, s *herdrtest.Server) Verdict {
+// server is a herdr, double or real.
+type server interface {
+	Client() *herdr.Client
+	Home() string
+}
+
+func look(t *testing.T, s server) Verdict {
 	t.Helper()
 	v, _, err := Look(context.Background(), s.Client(), claude.Home(filepath.Join(s.Home(), ".claude")))
 	if err != nil {
@@ -25,7 +31,7 @@ func look(t *testing.T, s *herdrtest.Server) Verdict {
 	return v
 }
 
-func untilSaid(t *testing.T, s *herdrtest.Server, what string, cond func(Verdict) bool) Verdict {
+func untilSaid(t *testing.T, s server, what string, cond func(Verdict) bool) Verdict {
 	t.Helper()
 	var v Verdict
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {

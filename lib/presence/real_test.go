@@ -14,20 +14,22 @@ import (
 	"testing"
 	"time"
 
+	"sessionhub/lib/claude"
 	"sessionhub/lib/claude/claudetest"
 	"sessionhub/lib/herdr"
 	"sessionhub/lib/herdr/herdrtest"
 	"sessionhub/lib/record"
 )
 
-// realRun is the real Claude Code in a pane of the double, without herdr's
-// integration: herdr knows no session ids here, only the registry does.
+// realRun is the real Claude Code in a pane.
 type realRun struct {
 	t    *testing.T
-	s    *herdrtest.Server
+	s    server
 	pane string
 }
 
+// newRealRun opens a pane of the double, without herdr's integration: herdr
+// knows no session ids here, only the registry does.
 func newRealRun(t *testing.T) *realRun {
 	bin := t.TempDir()
 	if err := os.Symlink(claudetest.RealBin(t), filepath.Join(bin, "claude")); err != nil {
@@ -40,6 +42,11 @@ func newRealRun(t *testing.T) *realRun {
 	home = s.Home()
 	claudetest.RealHome(t, home, home)
 	t.Cleanup(func() { stopService(t, filepath.Join(bin, "claude"), home) })
+	return openPane(t, s)
+}
+
+func openPane(t *testing.T, s server) *realRun {
+	t.Helper()
 	made, err := s.Client().CreateWorkspace(t.Context(), herdr.NewWorkspace{Cwd: s.Home()})
 	if err != nil {
 		t.Fatal(err)
@@ -87,6 +94,8 @@ func sweep(t *testing.T, home string) {
 	}
 }
 
+func (r *realRun) claudeHome() claude.Home { return claude.Home(filepath.Join(r.s.Home(), ".claude")) }
+
 func (r *realRun) screen() string {
 	screen, err := r.s.Client().Read(context.Background(), herdr.ReadParams{PaneID: r.pane, Source: herdr.ReadVisible})
 	if err != nil {
@@ -114,7 +123,8 @@ func (r *realRun) typed(line string) {
 	if err := r.s.Client().SendText(r.t.Context(), r.pane, line); err != nil {
 		r.t.Fatal(err)
 	}
-	r.shows(line[:min(len(line), 20)])
+	shown := strings.TrimLeft(line, "! ") // a command's sign stands where the prompt's did
+	r.shows(shown[:min(len(shown), 20)])
 	r.keys("Enter")
 }
 

@@ -45,7 +45,8 @@ func (c *content) UnmarshalJSON(b []byte) error {
 }
 
 // added is what the program puts beside a prompt, or a tool's result, by itself.
-var added = regexp.MustCompile(`(?s)<system-reminder>.*?</system-reminder>|\[Request interrupted by user[^\]]*\]`)
+var added = regexp.MustCompile(`(?s)<system-reminder>.*?</system-reminder>|<local-command-caveat>.*?</local-command-caveat>|` +
+	`<command-(?:name|message|args)>.*?</command-(?:name|message|args)>|<local-command-stdout>.*?</local-command-stdout>|\[Request interrupted by user[^\]]*\]`)
 
 func (c content) text() string {
 	var parts []string
