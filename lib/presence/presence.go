@@ -59,6 +59,7 @@ type Verdict struct {
 
 // Decide hears the witnesses. It is a pure function.
 func Decide(w Witnesses) Verdict {
+	w.Table = &memo{Table: w.Table, seen: make(map[int]sighting)}
 	d := decision{Witnesses: w, verdict: Verdict{Panes: make(map[string]bool, len(w.Panes))}, shown: make(map[int]bool)}
 	for i := range w.Panes {
 		d.verdict.Panes[w.Panes[i].PaneID] = true
