@@ -83,10 +83,12 @@ func (d *decision) pane(p *herdr.Pane) {
 	for _, proc := range found.people {
 		d.live(p, proc)
 	}
-	if len(found.people) > 0 || p.Agent != agent {
+	if p.Agent != agent || slices.ContainsFunc(found.people, d.awake) {
 		return // a shell, another agent, or an agent_session that nobody runs (finding 8)
 	}
 	switch {
+	case len(found.people) > 0 && !runsClaude(info):
+		return // the suspended one, which herdr has yet to miss
 	case found.headless:
 		return // `claude -p` and background workers are not the person's (findings 5, 53)
 	case !known:
@@ -130,6 +132,9 @@ func (d *decision) inPane(info herdr.ProcessInfo, known bool) found {
 			d.shown[p.PID] = true
 		}
 	}
+	slices.SortStableFunc(inside, func(a, b claude.Process) int {
+		return cmp.Compare(behind(info, a), behind(info, b))
+	})
 	for _, p := range inside {
 		switch {
 		case d.nested(p, inside):
@@ -140,6 +145,22 @@ func (d *decision) inPane(info herdr.ProcessInfo, known bool) found {
 		}
 	}
 	return f
+}
+
+// behind orders what is in front of a pane before what is not: what herdr says
+// of the pane is about the former.
+func behind(info herdr.ProcessInfo, p claude.Process) int {
+	if inForeground(info, p.PID) {
+		return 0
+	}
+	return 1
+}
+
+func (d *decision) awake(p claude.Process) bool { return !d.suspended(p) }
+
+func (d *decision) suspended(p claude.Process) bool {
+	o, ok := d.Table.Find(p.PID)
+	return ok && o.Stopped
 }
 
 // nested reports whether another of the processes started this one.
@@ -169,7 +190,7 @@ func (d *decision) live(p *herdr.Pane, proc claude.Process) {
 		s.why("herdr names %s, which is stale (finding 2)", h)
 	}
 	d.setState(&s, p.AgentStatus, runs)
-	if o, ok := d.Table.Find(proc.PID); ok && o.Stopped {
+	if d.suspended(proc) {
 		s.AgentState, s.Background = record.Unknown, false
 		s.why("its process is suspended, and owns the session all the same (finding 41)")
 	}
