@@ -71,7 +71,7 @@ type pluginHost struct {
 	nextLog int
 	queue   chan *run // started one after the other, in order
 	runs    int       // of the server
-	outputs map[*os.File]bool
+	outputs map[*os.File]chan struct{} // closed when the pipe is
 	started map[*exec.Cmd]bool
 }
 
@@ -95,7 +95,7 @@ type run struct {
 func (h *pluginHost) reset() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.logs, h.running, h.outputs = nil, 0, map[*os.File]bool{}
+	h.logs, h.running, h.outputs = nil, 0, map[*os.File]chan struct{}{}
 	if h.started == nil {
 		h.started = map[*exec.Cmd]bool{}
 	}
@@ -222,6 +222,9 @@ func (h *pluginHost) spawn(r *run) (*exec.Cmd, [2]chan string, error) {
 			return nil, outputs, err
 		}
 		outputs[i] = make(chan string, 1)
+		h.mu.Lock()
+		h.outputs[read] = make(chan struct{})
+		h.mu.Unlock()
 		go h.collect(read, outputs[i])
 		ends = append(ends, write)
 	}
@@ -234,14 +237,14 @@ func (h *pluginHost) spawn(r *run) (*exec.Cmd, [2]chan string, error) {
 }
 
 func (h *pluginHost) collect(f *os.File, into chan<- string) {
-	h.mu.Lock()
-	h.outputs[f] = true
-	h.mu.Unlock()
 	defer func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		delete(h.outputs, f)
 		f.Close()
+		if closed, ok := h.outputs[f]; ok {
+			close(closed)
+			delete(h.outputs, f)
+		}
 	}()
 	var kept bytes.Buffer
 	n, _ := io.Copy(&kept, io.LimitReader(f, maxOutput))
@@ -272,12 +275,18 @@ func (h *pluginHost) killAll() {
 }
 
 // dropOutputs is what the end of a server does to the commands it leaves
-// behind: their next write to stdout or stderr is a broken pipe.
+// behind: their next write to stdout or stderr is a broken pipe. The pipes are
+// closed when it returns: a close while somebody reads only begins it.
 func (h *pluginHost) dropOutputs() {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	for f := range h.outputs {
+	var closing []chan struct{}
+	for f, closed := range h.outputs {
 		f.Close()
+		closing = append(closing, closed)
+	}
+	h.mu.Unlock()
+	for _, closed := range closing {
+		<-closed
 	}
 }
 
