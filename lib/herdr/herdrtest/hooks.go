@@ -69,8 +69,8 @@ type pluginHost struct {
 	running int
 	logs    []*logEntry
 	nextLog int
-	queue   chan *run // started one after the other, in order
-	runs    int       // of the server
+	queue   chan *run                  // started one after the other, in order
+	runs    int                        // of the server
 	outputs map[*os.File]chan struct{} // closed when the pipe is
 	started map[*exec.Cmd]bool
 }
