@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -20,6 +21,7 @@ import (
 	"sessionhub/lib/hub"
 	"sessionhub/lib/hub/store"
 	"sessionhub/lib/hubclient"
+	"sessionhub/lib/lock"
 	"sessionhub/lib/queue"
 	"sessionhub/lib/record"
 	"sessionhub/lib/state"
@@ -73,7 +75,7 @@ func (b *bench) serve(ctx context.Context) (*served, error) {
 	return v, nil
 }
 
-// watcher starts a real watcher for the hub.
+// watcher starts a real watcher for the hub, and returns when it watches.
 func (b *bench) watcher(v *served, home string) (*exec.Cmd, error) {
 	conf := filepath.Join(home, ".config", "sessionhub")
 	if err := os.MkdirAll(conf, 0o700); err != nil {
@@ -87,7 +89,13 @@ func (b *bench) watcher(v *served, home string) (*exec.Cmd, error) {
 	cmd := exec.Command(b.tool("shwatch"), "run")
 	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}
 	cmd.Stderr = os.Stderr
-	return cmd, cmd.Start()
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	if err := waitHeld(stateOf(home)); err != nil {
+		return nil, errors.Join(err, stop(cmd))
+	}
+	return cmd, nil
 }
 
 func stop(cmd *exec.Cmd) error {
@@ -126,9 +134,6 @@ func (b *bench) appendBesideHungHub() error {
 		return err
 	}
 	q := &queue.Queue{Dir: stateOf(b.dir)}
-	if err := waitHeld(q.Dir); err != nil {
-		return err
-	}
 	measure := func() (times, error) {
 		var t times
 		for i := range appends {
@@ -158,10 +163,12 @@ func (b *bench) appendBesideHungHub() error {
 	return stop(cmd)
 }
 
+// waitHeld waits until a watcher holds its lock. The label in the file proves
+// nothing: it outlives the watcher that wrote it.
 func waitHeld(dir state.Dir) error {
 	for range 1000 {
-		if b, err := os.ReadFile(dir.WatcherLock()); err == nil && len(b) > 0 {
-			return nil
+		if held, err := lock.Held(dir.WatcherLock()); err != nil || held {
+			return err
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
@@ -181,9 +188,6 @@ func (b *bench) appendToHub() error {
 		return err
 	}
 	q := &queue.Queue{Dir: stateOf(b.dir)}
-	if err := waitHeld(q.Dir); err != nil {
-		return err
-	}
 	var t times
 	for i := range 300 {
 		it := report(i)

@@ -43,9 +43,6 @@ func (b *bench) idle() error {
 	if err != nil {
 		return err
 	}
-	if err := waitHeld(stateOf(b.dir)); err != nil {
-		return err
-	}
 	polling, err := b.watcherPolling(v, h.Client().Socket)
 	if err != nil {
 		return err
