@@ -4,6 +4,7 @@ package main
 import (
 	"context"
 	"os"
+	"slices"
 	"time"
 
 	"sessionhub/cmd/internal/front"
@@ -11,10 +12,14 @@ import (
 )
 
 func main() {
-	// herdr runs this for every event of every pane: nothing is built that
-	// this verb does not need.
+	// herdr and Claude Code run these for every event: nothing is built that
+	// they do not need.
 	if len(os.Args) == 2 && os.Args[1] == "event" {
 		event()
+		return
+	}
+	if len(os.Args) >= 2 && os.Args[1] == "hook" && !asksHelp(os.Args[2:]) {
+		claudeHook(os.Args[2:])
 		return
 	}
 	front.Main(tool())
@@ -27,9 +32,14 @@ func tool() front.Tool {
 		Long: `shq is how herdr, Claude Code, scripts and people report to sessionhub: it
 appends records to the queue in the state directory, from where shwatch takes
 them to the hub. It never waits for a network.`,
-		Verbs: []front.Verb{eventVerb(), addVerb(), reportVerb(), titleVerb(), catVerb(), statVerb()},
+		Verbs: []front.Verb{eventVerb(), hookVerb(), mcpVerb(), addVerb(), reportVerb(), titleVerb(), catVerb(), statVerb()},
 		See:   []string{"shwatch(1)", "shctl(1)", "shhub(1)"},
 	}
+}
+
+// asksHelp reports whether --help stands among the arguments.
+func asksHelp(args []string) bool {
+	return slices.ContainsFunc(args, func(a string) bool { return a == "--help" || a == "-help" || a == "-h" })
 }
 
 func event() {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
+	"slices"
 	"strings"
 
 	"sessionhub/lib/hub/store"
@@ -37,11 +38,15 @@ func (h *Hub) getMachines(_ http.ResponseWriter, r *request) (any, error) {
 	return h.store.Machines(r.Context(), h.now())
 }
 
-// getInbox lists the inbox for a user and counts it for a machine.
+// getInbox lists the inbox for a user. For a machine it counts it, or with
+// entries=1 lists what is about that machine.
 func (h *Hub) getInbox(_ http.ResponseWriter, r *request) (any, error) {
 	list, err := h.store.Inbox(r.Context(), h.now())
 	if err != nil || r.token.Kind != store.KindMachine {
 		return list, err
+	}
+	if q := r.URL.Query().Get("entries"); q == "1" || q == "true" {
+		return slices.DeleteFunc(list, func(e record.InboxEntry) bool { return e.Machine != r.token.Name }), nil
 	}
 	n := record.InboxCounts{Total: len(list)}
 	for _, e := range list {

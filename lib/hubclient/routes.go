@@ -91,6 +91,34 @@ func (c *Client) InboxCounts(ctx context.Context) (record.InboxCounts, error) {
 	return n, err
 }
 
+// OwnSessions lists this machine's sessions that are not over (machine token).
+func (c *Client) OwnSessions(ctx context.Context) ([]record.Session, error) {
+	return c.Sessions(ctx, SessionFilter{})
+}
+
+// OwnInbox is what of the inbox is about this machine (machine token).
+func (c *Client) OwnInbox(ctx context.Context) ([]record.InboxEntry, error) {
+	var list []record.InboxEntry
+	_, err := c.do(ctx, call{op: "inbox", method: http.MethodGet, path: "/v1/inbox?entries=1", out: &list})
+	return list, err
+}
+
+// SetInstructions replaces the standing rules (user token).
+func (c *Client) SetInstructions(ctx context.Context, text string) (record.Instructions, error) {
+	var in record.Instructions
+	body := struct {
+		Text string `json:"text"`
+	}{text}
+	_, err := c.do(ctx, call{op: "instructions", method: http.MethodPut, path: "/v1/instructions", body: body, out: &in})
+	return in, err
+}
+
+// PutDigest tells what a session's transcript says in short.
+func (c *Client) PutDigest(ctx context.Context, key, session string, d record.Digest) error {
+	_, err := c.do(ctx, call{op: "digest", method: http.MethodPut, path: sessionPath(session, "/digest"), key: key, body: d})
+	return err
+}
+
 // Read marks an inbox entry as read.
 func (c *Client) Read(ctx context.Context, id string) error {
 	_, err := c.do(ctx, call{op: "read", method: http.MethodPost, path: "/v1/inbox/" + url.PathEscape(id) + "/read"})

@@ -107,6 +107,10 @@ func (d Dir) Herdr() string { return d.file("herdr.json") }
 // Look is an empty file whose change asks the watcher to look at herdr.
 func (d Dir) Look() string { return d.file("look") }
 
+// HookSeen is the mark that a session's hooks of Claude Code run: what the
+// last one was, and by its time when.
+func (d Dir) HookSeen(session string) string { return filepath.Join(string(d), "hooks", session) }
+
 // Instructions is instructions.json, the standing rules.
 func (d Dir) Instructions() string { return d.file("instructions.json") }
 

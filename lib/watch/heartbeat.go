@@ -21,13 +21,18 @@ func (w *Watcher) Beat(ctx context.Context) {
 		w.fail("heartbeat skipped: %v", err)
 		hub = nil // servers are looked at all the same
 	}
+	var told []*server
 	for _, s := range w.servers {
 		if ctx.Err() != nil {
 			return
 		}
-		w.beatServer(ctx, hub, s)
+		if w.beatServer(ctx, hub, s) {
+			told = append(told, s)
+		}
 	}
-	w.beatOutside(ctx, hub)
+	if w.beatOutside(ctx, hub) || len(told) > 0 {
+		w.askErrands(hub, told, everything)
+	}
 	w.bury(ctx, hub)
 	if !w.failed && w.plan.backoff == 0 {
 		w.status.LastError = nil // it is over
@@ -35,24 +40,27 @@ func (w *Watcher) Beat(ctx context.Context) {
 	w.saveStatus()
 }
 
-func (w *Watcher) beatServer(ctx context.Context, hub Hub, s *server) {
+// beatServer reports whether the hub took the server's heartbeat.
+func (w *Watcher) beatServer(ctx context.Context, hub Hub, s *server) bool {
 	before, had := s.look, s.good
 	err := w.take(ctx, s)
 	if err == nil && had && len(vanished(before, s.look)) > 0 {
 		err = w.confirm(ctx, s)
 	}
 	if errors.Is(err, errPaused) {
-		return
+		return false
 	}
 	if err != nil {
 		if s.goneAt.IsZero() || w.Now().Sub(s.goneAt) < w.Timing.Heartbeat {
 			w.fail("heartbeat: %v", err)
 		}
-		return
+		return false
 	}
-	if hub != nil && w.put(ctx, hub, s.socket, w.snapshot(s.look.HerdrSession, s.look.Version, s.look.Live, s.look.Unidentified)) {
-		s.untold = false
+	if hub == nil || !w.put(ctx, hub, s.socket, w.snapshot(s.look.HerdrSession, s.look.Version, s.look.Live, s.look.Unidentified)) {
+		return false
 	}
+	s.untold = false
+	return true
 }
 
 // confirm looks again for sessions that an inventory lacks: one inventory
@@ -85,6 +93,7 @@ func (w *Watcher) snapshot(herdrSession, version string, live []record.LiveSessi
 		HerdrSession: herdrSession, HerdrVersion: version, ToolsVersion: w.Version,
 		Sessions: slices.Clone(live), UnidentifiedPanes: slices.Clone(un),
 	}
+	s.Sessions = slices.DeleteFunc(s.Sessions, func(l record.LiveSession) bool { return w.leaves(l.Session) })
 	if s.Sessions == nil {
 		s.Sessions = []record.LiveSession{}
 	}
@@ -133,23 +142,25 @@ func (w *Watcher) put(ctx context.Context, hub Hub, socket string, s record.Snap
 
 // beatOutside sends the sessions that run in no herdr, also when there are
 // none: that ends those of which only records told and whose process is gone.
-// Without a registry nothing is known of them, and nothing said.
-func (w *Watcher) beatOutside(ctx context.Context, hub Hub) {
+// Without a registry nothing is known of them, and nothing said. It reports
+// whether the hub took the heartbeat.
+func (w *Watcher) beatOutside(ctx context.Context, hub Hub) bool {
 	out, err := w.outsiders(ctx)
 	if err != nil {
 		if !errors.Is(err, claude.ErrNoRegistry) {
 			w.Log.Failure("registry: %v", err)
 		}
-		return
+		return false
 	}
 	if hub == nil {
-		return
+		return false
 	}
-	w.put(ctx, hub, "", w.snapshot("", "", out, nil))
+	told := w.put(ctx, hub, "", w.snapshot("", "", out, nil))
 	clear(w.outside)
 	for _, l := range out {
 		w.outside[l.Session] = true
 	}
+	return told
 }
 
 // outsiders are the live sessions that no herdr server accounts for.
@@ -158,14 +169,20 @@ func (w *Watcher) outsiders(ctx context.Context) ([]record.LiveSession, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(slices.Clone(list), func(l record.LiveSession) bool {
+	list = slices.DeleteFunc(slices.Clone(list), func(l record.LiveSession) bool {
 		for _, s := range w.servers {
 			if w.accounts(s, l.Session) {
 				return true
 			}
 		}
 		return false
-	}), nil
+	})
+	for i := range list { // nothing shows whether somebody looked: a hook's word stands
+		if l := &list[i]; l.AgentState == record.Idle && w.sent[l.Session].AgentState == record.Done {
+			l.AgentState = record.Done
+		}
+	}
+	return list, nil
 }
 
 // accounts reports whether a server accounts for a session: its present
@@ -214,14 +231,17 @@ func (w *Watcher) Compare(ctx context.Context) {
 			}
 			continue
 		}
+		w.stayed(s.look.Live)
 		w.queueStates(s.look.Live)
 	}
 	if out, err := w.outsiders(ctx); err == nil {
+		w.stayed(out)
 		w.queueStates(out)
 		if !sameSet(out, w.outside) {
 			w.plan.at(&w.plan.beat, w.Now())
 		}
 	}
+	w.forgetLeft()
 	w.beatIfUntold()
 }
 

@@ -29,7 +29,12 @@ func (p *PresenceLooker) Look(ctx context.Context, socket string) (Look, error) 
 	if err != nil {
 		return Look{}, err
 	}
+	var workspaces []string
+	for _, ws := range snap.Workspaces {
+		workspaces = append(workspaces, ws.WorkspaceID)
+	}
 	return Look{
+		Workspaces:   workspaces,
 		HerdrSession: herdr.SessionName(socket, p.Getenv),
 		Version:      snap.Version,
 		Live:         v.Live(p.reasons()),

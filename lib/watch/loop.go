@@ -79,6 +79,8 @@ func (w *Watcher) Run(ctx context.Context) error {
 		tick = w.Timing.BlindTick
 		w.Log.Failure("no file watch (%v): looking every %s instead", wakes.err, tick)
 	}
+	w.errands = w.startErrands(ctx)
+	defer w.errands.stop()
 	now := w.Now()
 	w.plan = plan{pass: now, beat: now, wall: now, last: now.Add(-time.Hour)}
 	clock := make(chan struct{}, 1)
@@ -155,6 +157,7 @@ func (w *Watcher) afterPass(p *pass, res Result) {
 	w.beatIfUntold()
 	if p.states {
 		w.plan.at(&w.plan.compare, w.Now().Add(w.Timing.Settle))
+		w.askErrands(p.hub, w.good(), inboxOnly)
 	}
 	if !p.waits {
 		w.plan.retry = 0

@@ -41,6 +41,7 @@ type pass struct {
 	unread   []string        // segments that can't be read
 	dirty    map[string]bool // segments that had lines which are no records
 	bad      []queue.Bad
+	hub      Hub
 	states   bool // a state was delivered: herdr may still lag behind it
 	waits    bool // something waits for a pane to be identified
 	err      error
@@ -130,6 +131,7 @@ func (p *pass) deliver(ctx context.Context) {
 		p.err = err
 		return
 	}
+	p.hub = hub
 	still := make(map[string]time.Time)
 	for i := range p.entries {
 		if p.outcomes[i] != kept {

@@ -35,6 +35,9 @@ func (w *Watcher) deliverOne(ctx context.Context, hub Hub, it record.Item, r res
 		}
 		up := w.upsert(body, r)
 		up.Source, up.At = it.Source, it.At
+		if it.Source == record.SourceHook {
+			w.noteBegun(r.session)
+		}
 		return hub.PutSession(ctx, it.ID, r.session, up)
 	case record.KindReport:
 		body, err := record.BodyAs[record.Report](it)
@@ -56,19 +59,37 @@ func (w *Watcher) deliverOne(ctx context.Context, hub Hub, it record.Item, r res
 		return hub.PutSnapshot(ctx, it.ID, body)
 	case record.KindState:
 		return w.sendState(ctx, hub, it, r)
+	case record.KindEnded:
+		if err := hub.PostEvent(ctx, r.session, event(it, r, it.Body)); err != nil {
+			return err
+		}
+		w.noteEnded(r.session)
+		return nil
 	}
 	return hub.PostEvent(ctx, r.session, event(it, r, it.Body))
 }
 
 // sendState sends a state as presence sees it: what herdr said of the pane is
-// one of its inputs, and lags.
+// one of its inputs, and lags. A hook's word of a session in herdr is not
+// enough to tell idle from done; which of them was told stands until the next
+// inventory.
 func (w *Watcher) sendState(ctx context.Context, hub Hub, it record.Item, r resolution) error {
 	body, err := record.BodyAs[record.State](it)
 	if err != nil {
 		return bodyError(it, err)
 	}
-	if it.Pane != nil && r.live != nil {
+	told, known := w.sent[r.session]
+	switch {
+	case r.live == nil:
+	case it.Pane != nil:
 		body.AgentState, body.Background = r.live.AgentState, r.live.Background
+	case it.Source == record.SourceHook && atRest(body.AgentState) && known && atRest(told.AgentState):
+		body.AgentState = told.AgentState
+	}
+	if it.Source == record.SourceWatch {
+		body.Note = w.notes.of(r.session, body.AgentState) // it may have come since
+	} else {
+		w.notes.set(r.session, body)
 	}
 	raw, err := json.Marshal(body)
 	if err != nil {
@@ -80,6 +101,9 @@ func (w *Watcher) sendState(ctx context.Context, hub Hub, it record.Item, r reso
 	w.sent[r.session] = record.State{AgentState: body.AgentState, Background: body.Background}
 	return nil
 }
+
+// atRest reports whether a state is that of a session without a turn.
+func atRest(s record.AgentState) bool { return s == record.Idle || s == record.Done }
 
 func event(it record.Item, r resolution, body json.RawMessage) record.EventPost {
 	return record.EventPost{ID: it.ID, At: it.At, Source: it.Source, Kind: it.Kind, Herdr: place(r), Body: body}

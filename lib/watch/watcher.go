@@ -21,6 +21,7 @@ type Hub interface {
 	PostEvent(ctx context.Context, session string, e record.EventPost) error
 	PostReport(ctx context.Context, session string, r record.SavedReport) error
 	PutTitle(ctx context.Context, key, session string, t record.Title) error
+	ErrandHub
 }
 
 // Looker takes inventories.
@@ -40,6 +41,7 @@ type Look struct {
 	Live         []record.LiveSession
 	Unidentified []record.UnidentifiedPane
 	Panes        map[string]bool // every pane there is, whatever runs in it
+	Workspaces   []string
 }
 
 // Timing is how long the watcher waits for what.
@@ -113,9 +115,12 @@ type Watcher struct {
 	servers map[string]*server
 	memory  *memory
 	sent    map[string]record.State // what the hub was last told of a session
-	dones   map[string]time.Time    // since when a session is done
-	waiting map[string]time.Time    // unresolved items: first good look after them
-	outside map[string]bool         // sessions that the "" snapshot named
+	notes   notes
+	leaving map[string]time.Time // sessions that said that they end
+	dones   map[string]time.Time // since when a session is done
+	waiting map[string]time.Time // unresolved items: first good look after them
+	outside map[string]bool      // sessions that the "" snapshot named
+	errands *Errands             // nil outside of Run
 	plan    plan
 	status  Status
 	failed  bool // since the last heartbeat began
@@ -144,6 +149,8 @@ func (w *Watcher) start() error {
 	}
 	w.servers = make(map[string]*server)
 	w.sent = make(map[string]record.State)
+	w.notes = make(notes)
+	w.leaving = make(map[string]time.Time)
 	w.dones = make(map[string]time.Time)
 	w.waiting = make(map[string]time.Time)
 	w.outside = make(map[string]bool)
