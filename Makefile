@@ -1,6 +1,8 @@
 # sessionhub: build, install, test. `make help` lists the targets.
 SHELL    := /bin/sh
 TOOLS    := shq shwatch shctl shhub
+# Programs that tools run; people don't, so they have no manual page.
+HELPERS  := shq-mcp
 PREFIX   ?= $(HOME)/.local
 DESTDIR  ?=
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0)
@@ -37,7 +39,7 @@ need-cc: need-go
 
 build: need-go
 	@mkdir -p bin
-	@for t in $(TOOLS); do $(GOBUILD) -o bin/$$t ./cmd/$$t || exit 1; done
+	@for t in $(TOOLS) $(HELPERS); do $(GOBUILD) -o bin/$$t ./cmd/$$t || exit 1; done
 
 install: build
 	install -d '$(DESTDIR)$(PREFIX)/bin' '$(DESTDIR)$(PREFIX)/share/man/man1' \
@@ -50,11 +52,15 @@ install: build
 	  bin/$$t --completion fish > '$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/'$$t.fish || exit 1; \
 	  echo "installed $(DESTDIR)$(PREFIX)/bin/$$t"; \
 	done
+	@for t in $(HELPERS); do \
+	  install -m 755 bin/$$t '$(DESTDIR)$(PREFIX)/bin/'.$$t.new && mv -f '$(DESTDIR)$(PREFIX)/bin/'.$$t.new '$(DESTDIR)$(PREFIX)/bin/'$$t || exit 1; \
+	done
 	@install -d '$(DESTDIR)$(PLUGIN)' && sed -e 's|@BINDIR@|$(PREFIX)/bin|g' -e 's|@VERSION@|$(VERSION)|' docs/herdr-plugin.toml.in > '$(DESTDIR)$(PLUGIN)/herdr-plugin.toml'
 	@echo 'the plugin for herdr is in $(DESTDIR)$(PLUGIN): herdr plugin link $(PLUGIN)'
 
 uninstall:
 	@rm -rf '$(DESTDIR)$(PLUGIN)'
+	@for t in $(HELPERS); do rm -f '$(DESTDIR)$(PREFIX)/bin/'$$t; done
 	@for t in $(TOOLS); do \
 	  rm -f '$(DESTDIR)$(PREFIX)/bin/'$$t '$(DESTDIR)$(PREFIX)/share/man/man1/'$$t.1 \
 	    '$(DESTDIR)$(PREFIX)/share/bash-completion/completions/'$$t '$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_'$$t \

@@ -20,15 +20,16 @@ func (n notes) set(session string, s record.State) {
 	n[session] = s
 }
 
-// of is the note that still speaks of a session in a state: idle and done are
-// one to it.
-func (n notes) of(session string, s record.AgentState) string {
-	was, ok := n[session]
-	if ok && (was.AgentState == s || atRest(was.AgentState) && atRest(s)) {
-		return was.Note
+// settle ends the note of a session that is in another state now. Idle and done
+// are one to it.
+func (n notes) settle(session string, s record.AgentState) {
+	if was := n[session].AgentState; was != s && !(atRest(was) && atRest(s)) {
+		delete(n, session)
 	}
-	return ""
 }
+
+// of is the note that speaks of a session's present state.
+func (n notes) of(session string) string { return n[session].Note }
 
 // leaveTime is how long after a session's own word that it ends its process may
 // be seen: Claude Code says so before it is gone, which takes it under two

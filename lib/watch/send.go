@@ -86,10 +86,11 @@ func (w *Watcher) sendState(ctx context.Context, hub Hub, it record.Item, r reso
 	case it.Source == record.SourceHook && atRest(body.AgentState) && known && atRest(told.AgentState):
 		body.AgentState = told.AgentState
 	}
-	if it.Source == record.SourceWatch {
-		body.Note = w.notes.of(r.session, body.AgentState) // it may have come since
-	} else {
+	if it.Source == record.SourceHook {
 		w.notes.set(r.session, body)
+	} else {
+		w.notes.settle(r.session, body.AgentState)
+		body.Note = w.notes.of(r.session)
 	}
 	raw, err := json.Marshal(body)
 	if err != nil {
