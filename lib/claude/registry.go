@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"sessionhub/lib/text"
 )
 
 // Kinds and entry points of processes in the registry.
@@ -58,6 +60,22 @@ type Process struct {
 // it is no `claude -p` and no background worker.
 func (p Process) Interactive() bool {
 	return (p.Kind == "" || p.Kind == KindInteractive) && (p.Entrypoint == "" || p.Entrypoint == EntryCLI)
+}
+
+// nameDerived is the nameSource of a name that Claude Code made of the
+// directory's, which says nothing that the directory does not.
+const nameDerived = "derived"
+
+// nameLimit bounds a session's name in characters.
+const nameLimit = 200
+
+// Title is the name that the session was given, by its person or by Claude
+// Code; "" when it has only a derived one.
+func (p Process) Title() string {
+	if p.NameSource == nameDerived {
+		return ""
+	}
+	return text.Cut(text.Line(p.Name), nameLimit)
 }
 
 // Began is when the process began, as its entry says; zero when it does not.

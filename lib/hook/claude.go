@@ -67,6 +67,7 @@ func (h *ClaudeHook) run(name string, stamp queue.Stamp, dir state.Dir) error {
 	if name == Context {
 		return h.printRules(dir, in)
 	}
+	in.Unattended = h.Getenv("CLAUDE_CODE_SESSION_ATTENDED") == "0"
 	items, err := FromClaude(stamp, name, in)
 	if err != nil {
 		return err
@@ -127,6 +128,8 @@ type Input struct {
 	Error            string            `json:"error"`
 	LastMessage      string            `json:"last_assistant_message"`
 	BackgroundTasks  []json.RawMessage `json:"background_tasks"`
+
+	Unattended bool `json:"-"` // nobody sits at it: it runs in the background
 }
 
 const (

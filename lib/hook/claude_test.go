@@ -351,6 +351,21 @@ func TestTheMarkOfASession(t *testing.T) {
 	}
 }
 
+// Nobody sees how a turn in the background ends.
+func TestABackgroundSessionIsDone(t *testing.T) {
+	for _, c := range []struct{ attended, extra, want string }{
+		{"0", "", "state=done"}, {"1", "", "state=idle"}, {"", "", "state=idle"},
+		{"0", `,"background_tasks":[{"id":"x"}]`, "state=idle+background"},
+	} {
+		w := newWorld(t)
+		w.env["CLAUDE_CODE_ENTRYPOINT"], w.env["CLAUDE_CODE_SESSION_ATTENDED"] = "cli", c.attended
+		w.run(Stop, strings.NewReader(`{"session_id":"s-1","hook_event_name":"Stop"`+c.extra+`}`))
+		if got := words(t, w.queued()); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}
+
 func TestContextPrintsTheRules(t *testing.T) {
 	w := newWorld(t)
 	in := `{"session_id":"s-1","hook_event_name":"UserPromptSubmit"}`

@@ -93,11 +93,14 @@ func typed(prompt string) bool {
 	return !strings.HasPrefix(strings.TrimLeft(prompt, " \n"), "<task-notification>")
 }
 
-// stopped is the state after a turn. Whether its person saw the end of it, a
-// hook can't know: idle is what is sure, and the watcher makes it done where
-// herdr says so.
+// stopped is the state after a turn. Nobody sees the end of it in the
+// background: it is done. Elsewhere a hook can't know: idle is what is sure, and
+// the watcher makes it done where herdr says so.
 func stopped(in Input) record.State {
 	s := record.State{AgentState: record.Idle, Background: len(in.BackgroundTasks) > 0}
+	if in.Unattended && !s.Background {
+		s.AgentState = record.Done
+	}
 	if in.Error != "" || in.Event == "StopFailure" {
 		s.Note = failure(in)
 	}

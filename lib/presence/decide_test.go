@@ -36,7 +36,7 @@ func TestDecideFindings(t *testing.T) {
 			sh := s.pane("p1", "claude", "done", "OTHER")
 			s.front("p1", s.claude(1, sh, "A idle"))
 			s.claude(9, 1, "OTHER busy bg")
-		}, "A@p1:done"},
+		}, "A@p1:done OTHER@:working"},
 		{"2 and 47: a new claude in a restored pane that kept an id", func(s *scene) {
 			sh := s.pane("p1", "claude", "unknown", "BEFORE")
 			s.front("p1", s.claude(1, sh, "A idle"))
@@ -154,7 +154,7 @@ func TestDecideFindings(t *testing.T) {
 		{"11 and 53: background workers are never in a pane", func(s *scene) {
 			s.pane("p1", "-", "unknown", "-")
 			s.claude(9, 1, "B busy bg")
-		}, ""},
+		}, "B@:working"},
 		{"12: a background shell keeps herdr at working", func(s *scene) {
 			sh := s.pane("p1", "claude", "working", "A")
 			s.front("p1", s.claude(1, sh, "A shell"))
@@ -227,7 +227,7 @@ func TestDecideFindings(t *testing.T) {
 			s.t.add(1, sh)
 			s.front("p1", herdr.Process{PID: 1, Name: "claude", Argv: []string{"claude", "attach", parkedJob}})
 			s.claude(9, 1, "B busy bg")
-		}, "?p1"},
+		}, "?p1 B@:working"},
 		{"9: one id in two processes outside", func(s *scene) {
 			s.claude(1, 1, "A idle")
 			s.claude(2, 1, "A busy")

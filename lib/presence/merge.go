@@ -7,6 +7,7 @@ import (
 	"sessionhub/lib/claude"
 	"sessionhub/lib/herdr"
 	"sessionhub/lib/record"
+	"sessionhub/lib/text"
 )
 
 func (s *Session) why(format string, args ...any) {
@@ -23,18 +24,25 @@ func (s *Session) named(proc, runs claude.Process, where string) {
 }
 
 // outside lists the people's processes that no pane shows, such as a Claude in
-// tmux (finding 7) or in another terminal.
+// tmux (finding 7), in another terminal, or in the background.
 func (d *decision) outside() {
 	for _, p := range d.Registry {
-		if d.shown[p.PID] || !p.Interactive() {
+		job := p.Kind == claude.KindBackground && p.JobID != ""
+		if d.shown[p.PID] || !job && !p.Interactive() {
 			continue
 		}
 		runs, ok := d.running(p)
 		if !ok {
 			continue
 		}
-		s := Session{LiveSession: record.LiveSession{Session: runs.SessionID, Agent: agent, PID: runs.PID, Cwd: runs.Cwd}}
-		s.named(p, runs, "in no pane of this herdr")
+		s := Session{LiveSession: record.LiveSession{
+			Session: runs.SessionID, Agent: agent, PID: runs.PID, Cwd: runs.Cwd, TitleHint: runs.Title(),
+		}}
+		where := "in no pane of this herdr"
+		if job {
+			where = "in the background, as job " + text.Line(p.JobID)
+		}
+		s.named(p, runs, where)
 		d.setState(&s, herdr.StatusUnknown, runs)
 		d.verdict.Outside = append(d.verdict.Outside, s)
 	}
