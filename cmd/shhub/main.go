@@ -23,7 +23,7 @@ Anyone can host it: one binary, one file.`,
 		Verbs: []front.Verb{
 			serveVerb(),
 			{Name: "token", Short: "make, list and revoke tokens", Verbs: []front.Verb{tokenAddVerb(), tokenListVerb(), tokenRevokeVerb()}},
-			backupVerb(), checkVerb(),
+			pairVerb(), backupVerb(), checkVerb(),
 		},
 		See: []string{"shctl(1)", "shwatch(1)", "shq(1)"},
 	}

@@ -63,6 +63,8 @@ const (
 func (h *Hub) routes() {
 	h.handle("GET /healthz", anybody, h.healthz)
 	h.handle("GET /metrics", anybody, h.metrics.serve)
+	h.handle("POST /v1/pair", anybody, h.postPair)
+	h.handle("POST /v1/probe", machine, h.postProbe)
 	h.handle("PUT /v1/machines/self/herdr-sessions", machine, h.putSnapshot)
 	h.handle("PUT /v1/sessions/{id}", machine, h.putSession)
 	h.handle("POST /v1/sessions/{id}/events", machine, h.postEvent)

@@ -39,6 +39,24 @@ func (c *Client) PutTitle(ctx context.Context, key, session string, t record.Tit
 	return err
 }
 
+// Probe proves that a record reaches the hub.
+func (c *Client) Probe(ctx context.Context, key string) error {
+	_, err := c.do(ctx, call{op: "probe", method: http.MethodPost, path: "/v1/probe", key: key, body: struct{}{}})
+	return err
+}
+
+// Pair redeems a pairing code for a machine that calls itself machine. The
+// client needs no token for it.
+func (c *Client) Pair(ctx context.Context, code, machine string) (record.Paired, error) {
+	var p record.Paired
+	body := struct {
+		Code    string `json:"code"`
+		Machine string `json:"machine"`
+	}{code, machine}
+	_, err := c.do(ctx, call{op: "pair", method: http.MethodPost, path: "/v1/pair", body: body, out: &p})
+	return p, err
+}
+
 // Sessions lists the sessions that are not over, or all.
 func (c *Client) Sessions(ctx context.Context, f SessionFilter) ([]record.Session, error) {
 	q := url.Values{}

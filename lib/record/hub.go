@@ -174,6 +174,14 @@ type Instructions struct {
 	FetchedAt Time   `json:"fetched_at"`
 }
 
+// Paired answers a pairing code: this machine's token, and its owner's when the
+// code was made so. Neither can be read again.
+type Paired struct {
+	Machine   string `json:"machine"`
+	Token     string `json:"token"`
+	UserToken string `json:"user_token,omitempty"`
+}
+
 // Problem is an error answer of the hub (RFC 9457). Limit is set with 413.
 type Problem struct {
 	Type   string `json:"type"`

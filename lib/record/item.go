@@ -33,6 +33,8 @@ const (
 	KindSnapshot Kind = "snapshot"
 	KindAsk      Kind = "ask"
 	KindAskEnded Kind = "ask_ended"
+	// KindProbe tells nothing: it proves that records reach the hub.
+	KindProbe Kind = "probe"
 )
 
 // MaxItem is the longest line of the queue in bytes, newline not counted. A
@@ -137,7 +139,7 @@ func (it *Item) checkSubject() error {
 		return CheckName("pane.pane_id", it.Pane.PaneID)
 	case it.Session != "":
 		return CheckID("session", it.Session)
-	case it.Kind == KindSnapshot:
+	case it.Kind == KindSnapshot, it.Kind == KindProbe:
 		return nil
 	}
 	return errors.New(`"pane" and "session" are both missing`)
@@ -175,6 +177,8 @@ func (it *Item) checkBody() error {
 		return checkAs[AskBody](it.Body)
 	case KindAskEnded:
 		return checkAs[AskEnded](it.Body)
+	case KindProbe:
+		return nil
 	case "":
 		return errors.New(`"kind" is missing`)
 	}

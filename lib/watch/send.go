@@ -16,7 +16,7 @@ const claudeAgent = "claude"
 // told what is known of it, and the record is sent once more.
 func (w *Watcher) send(ctx context.Context, hub Hub, it record.Item, r resolution) error {
 	err := w.deliverOne(ctx, hub, it, r)
-	if hubclient.Classify(err) != hubclient.Missing {
+	if hubclient.Classify(err) != hubclient.Missing || it.Kind == record.KindProbe {
 		return err
 	}
 	up := w.upsert(record.Upsert{Agent: claudeAgent}, r)
@@ -57,6 +57,8 @@ func (w *Watcher) deliverOne(ctx context.Context, hub Hub, it record.Item, r res
 			return bodyError(it, err)
 		}
 		return hub.PutSnapshot(ctx, it.ID, body)
+	case record.KindProbe:
+		return hub.Probe(ctx, it.ID)
 	case record.KindState:
 		return w.sendState(ctx, hub, it, r)
 	case record.KindEnded:

@@ -21,6 +21,7 @@ type Hub interface {
 	PostEvent(ctx context.Context, session string, e record.EventPost) error
 	PostReport(ctx context.Context, session string, r record.SavedReport) error
 	PutTitle(ctx context.Context, key, session string, t record.Title) error
+	Probe(ctx context.Context, key string) error
 	ErrandHub
 }
 

@@ -45,6 +45,7 @@ func records() map[string]any {
 		"inbox-entry":    record.InboxEntry{},
 		"digest":         record.Digest{},
 		"instructions":   record.Instructions{},
+		"paired":         record.Paired{},
 		"problem":        record.Problem{},
 		"queue-stat":     queue.Stat{},
 		"drain-result":   watch.Result{},
@@ -88,7 +89,7 @@ func special(t reflect.Type) *jsonschema.Schema {
 		return enum(record.SourcePlugin, record.SourceHook, record.SourceMCP, record.SourceCLI, record.SourceWatch)
 	case reflect.TypeFor[record.Kind]():
 		return enum(record.KindUpsert, record.KindState, record.KindClosed, record.KindEnded, record.KindReport,
-			record.KindTitle, record.KindSnapshot, record.KindAsk, record.KindAskEnded)
+			record.KindTitle, record.KindSnapshot, record.KindAsk, record.KindAskEnded, record.KindProbe)
 	case reflect.TypeFor[json.RawMessage]():
 		return &jsonschema.Schema{Type: "object"}
 	}

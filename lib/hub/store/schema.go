@@ -74,6 +74,10 @@ CREATE TABLE inbox_read (
   PRIMARY KEY (session, kind)
 ) WITHOUT ROWID;
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+`, `
+CREATE TABLE pairings (
+  hash BLOB PRIMARY KEY, machine TEXT NOT NULL, user TEXT NOT NULL, scopes TEXT NOT NULL, expires_at INTEGER NOT NULL
+) WITHOUT ROWID;
 `}
 }
 

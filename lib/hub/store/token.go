@@ -51,6 +51,17 @@ func (t Token) Has(scope string) bool {
 
 // AddToken makes a token and returns its secret, this once.
 func (s *Store) AddToken(ctx context.Context, t Token, now time.Time) (secret string, err error) {
+	err = s.Write(ctx, func(tx *Tx) error {
+		secret, err = addToken(tx, t, now)
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("add a token: %w", err)
+	}
+	return secret, nil
+}
+
+func addToken(tx *Tx, t Token, now time.Time) (secret string, err error) {
 	var b [tokenBytes]byte
 	if _, err := rand.Read(b[:]); err != nil {
 		return "", fmt.Errorf("make a token: %w", err)
@@ -62,14 +73,8 @@ func (s *Store) AddToken(ctx context.Context, t Token, now time.Time) (secret st
 	secret = prefix + base64.RawURLEncoding.EncodeToString(b[:])
 	sum := sha256.Sum256([]byte(secret))
 	id := hex.EncodeToString(sum[:4])
-	err = s.Write(ctx, func(tx *Tx) error {
-		return tx.exec("INSERT INTO tokens (id, kind, name, scopes, hash, created_at) VALUES (?,?,?,?,?,?)",
-			id, t.Kind, t.Name, strings.Join(t.Scopes, " "), sum[:], now.UnixMilli())
-	})
-	if err != nil {
-		return "", fmt.Errorf("add a token: %w", err)
-	}
-	return secret, nil
+	return secret, tx.exec("INSERT INTO tokens (id, kind, name, scopes, hash, created_at) VALUES (?,?,?,?,?,?)",
+		id, t.Kind, t.Name, strings.Join(t.Scopes, " "), sum[:], now.UnixMilli())
 }
 
 // RevokeToken ends a token at once. ErrUnknown when there is none of that id.
