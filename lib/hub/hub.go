@@ -22,12 +22,14 @@ const (
 
 // Hub answers the API's requests. Make it with New.
 type Hub struct {
-	store   *store.Store
-	now     func() time.Time
-	mux     *http.ServeMux
-	allow   map[string][]string // methods by path pattern
-	changes *changes
-	metrics *metrics
+	store    *store.Store
+	now      func() time.Time
+	mux      *http.ServeMux
+	allow    map[string][]string // methods by path pattern
+	changes  *changes
+	polls    *bell // by machine: there may be something to do
+	requests *bell // by request: it may have ended
+	metrics  *metrics
 
 	// Failed is told of every error that was answered with a 5xx, if it is set.
 	Failed func(error)
@@ -35,7 +37,7 @@ type Hub struct {
 
 // New makes a hub over an open store. now is the hub's clock.
 func New(s *store.Store, now func() time.Time) *Hub {
-	h := &Hub{store: s, now: now, mux: http.NewServeMux(), allow: make(map[string][]string), changes: newChanges()}
+	h := &Hub{store: s, now: now, mux: http.NewServeMux(), allow: make(map[string][]string), changes: newChanges(), polls: newBell(), requests: newBell()}
 	h.metrics = newMetrics(s, now)
 	s.OnChange(h.changes.tell)
 	h.routes()
@@ -45,9 +47,13 @@ func New(s *store.Store, now func() time.Time) *Hub {
 // Registry holds the hub's metrics.
 func (h *Hub) Registry() *prometheus.Registry { return h.metrics.registry }
 
-// CloseStreams ends the streams of changes, so that a shutdown does not wait
-// for people who watch.
-func (h *Hub) CloseStreams() { h.changes.close() }
+// CloseStreams ends the streams of changes and the long polls, so that a
+// shutdown does not wait for those who wait.
+func (h *Hub) CloseStreams() {
+	h.changes.close()
+	h.polls.close()
+	h.requests.close()
+}
 
 // Who may call a route.
 type who int
@@ -77,6 +83,13 @@ func (h *Hub) routes() {
 	h.handle("GET /v1/sessions/{id}", either, h.getSession)
 	h.handle("GET /v1/machines", read, h.getMachines)
 	h.handle("GET /v1/events", read, h.getEvents)
+	h.handle("GET /v1/machines/self/control", machine, h.getControl)
+	h.handle("POST /v1/control/{id}/result", machine, h.postResult)
+	h.handle("POST /v1/control/{id}/renew", machine, h.postRenew)
+	h.handle("GET /v1/control/{id}", read, h.getRequest)
+	h.handle("POST /v1/control/{id}/cancel", ask, h.postCancel)
+	h.handle("POST /v1/sessions/{id}/control", ask, h.postControl)
+	h.handle("POST /v1/machines/{name}/start", ask, h.postStart)
 	h.handle("PUT /v1/sessions/{id}/retired", ask, h.putRetired)
 	h.handle("PUT /v1/instructions", ask, h.putInstructions)
 	h.handle("POST /v1/inbox/{id}/read", ask, h.postRead)

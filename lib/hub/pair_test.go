@@ -48,7 +48,9 @@ func stranger(t *testing.T, h *hubtest.Hub) *hubclient.Client {
 func TestPairing(t *testing.T) {
 	c := &clock{now: time.Now()}
 	h := hubtest.StartAt(t, c.Now)
-	pair := func(code, machine string) (record.Paired, error) { return stranger(t, h).Pair(t.Context(), code, machine) }
+	pair := func(code, machine string) (record.Paired, error) {
+		return stranger(t, h).Pair(t.Context(), code, machine)
+	}
 	fails := func(code, machine, want string) {
 		t.Helper()
 		if p, err := pair(code, machine); err == nil || !strings.Contains(err.Error(), want) || p.Token != "" {
@@ -159,4 +161,3 @@ func TestOwnInbox(t *testing.T) {
 		t.Errorf("%+v, %v", n, err)
 	}
 }
-

@@ -51,6 +51,8 @@ func problem(err error) record.Problem {
 		return record.Problem{Status: http.StatusConflict, Detail: err.Error()}
 	case errors.Is(err, store.ErrNotYours):
 		return record.Problem{Type: ProblemOtherMachine, Status: http.StatusConflict, Detail: err.Error()}
+	case errors.Is(err, store.ErrEnded):
+		return record.Problem{Type: record.ProblemEnded, Status: http.StatusConflict, Detail: err.Error()}
 	case errors.Is(err, store.ErrClosed):
 		return record.Problem{Status: http.StatusServiceUnavailable, Detail: "the hub is shutting down"}
 	case errors.Is(err, store.ErrBusy):

@@ -77,15 +77,16 @@ type call struct {
 	op     string // for errors: "heartbeat"
 	method string
 	path   string
-	key    string // Idempotency-Key
-	etag   string // If-None-Match
+	key    string        // Idempotency-Key
+	etag   string        // If-None-Match
+	wait   time.Duration // that the hub may take before it answers
 	body   any
 	out    any
 }
 
 // do sends a request and decodes its answer. The error is an *Error.
 func (c *Client) do(ctx context.Context, r call) (http.Header, error) {
-	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	ctx, cancel := context.WithTimeout(ctx, Timeout+r.wait)
 	defer cancel()
 	res, err := c.send(ctx, r)
 	if err != nil {
@@ -96,8 +97,11 @@ func (c *Client) do(ctx context.Context, r call) (http.Header, error) {
 	if err != nil {
 		return nil, c.unreachable(r.op, err)
 	}
-	if res.StatusCode == http.StatusNotModified {
+	switch res.StatusCode {
+	case http.StatusNotModified:
 		return res.Header, errNotModified
+	case http.StatusNoContent:
+		return res.Header, errNoContent
 	}
 	if res.StatusCode/100 != 2 {
 		return nil, c.problem(r.op, res, body)

@@ -12,6 +12,10 @@ import (
 // errNotModified is how do tells a 304.
 var errNotModified = errors.New("not modified")
 
+// errNoContent is how do tells a 204, which only a long poll gets: to all
+// others it is no receipt.
+var errNoContent = errors.New("an answer without content, which is none of a hub's")
+
 // Error is an answer of the hub that is no success, or none at all (Status 0).
 type Error struct {
 	Op     string

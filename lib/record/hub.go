@@ -195,6 +195,10 @@ type Problem struct {
 // that came with another body before: what it stands for is recorded.
 const ProblemKeyReused = "urn:sessionhub:problem:key-reused"
 
+// ProblemEnded is the type of the problem that answers a change of a request
+// that is over.
+const ProblemEnded = "urn:sessionhub:problem:request-ended"
+
 // MachineHeader names the machine that a client believes to be. A machine's
 // token is refused when it is another's, before anything is recorded in the
 // wrong name.

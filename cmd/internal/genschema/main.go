@@ -45,6 +45,9 @@ func records() map[string]any {
 		"inbox-entry":    record.InboxEntry{},
 		"digest":         record.Digest{},
 		"instructions":   record.Instructions{},
+		"request":        record.Request{},
+		"claim":          record.Claim{},
+		"result":         record.Result{},
 		"paired":         record.Paired{},
 		"problem":        record.Problem{},
 		"queue-stat":     queue.Stat{},
@@ -90,6 +93,11 @@ func special(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[record.Kind]():
 		return enum(record.KindUpsert, record.KindState, record.KindClosed, record.KindEnded, record.KindReport,
 			record.KindTitle, record.KindSnapshot, record.KindAsk, record.KindAskEnded, record.KindProbe)
+	case reflect.TypeFor[record.Action]():
+		return enum(record.ActionRemoteControl, record.ActionMessage, record.ActionAnswer, record.ActionResume, record.ActionStart)
+	case reflect.TypeFor[record.RequestState]():
+		return enum(record.RequestQueued, record.RequestOffered, record.RequestDone, record.RequestFailed, record.RequestDelivered,
+			record.RequestRefused, record.RequestExpired, record.ResultBusy)
 	case reflect.TypeFor[json.RawMessage]():
 		return &jsonschema.Schema{Type: "object"}
 	}

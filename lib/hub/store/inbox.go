@@ -50,7 +50,32 @@ func (s *Store) Inbox(ctx context.Context, now time.Time) ([]record.InboxEntry, 
 			}
 		}
 	}
-	return entries, nil
+	failed, err := s.failedRequests(ctx, now)
+	if err != nil {
+		return nil, fmt.Errorf("inbox: %w", err)
+	}
+	return append(entries, failed...), nil
+}
+
+// failedFor is how long a failed request stays in the inbox unread.
+const failedFor = 7 * 24 * time.Hour
+
+// failedRequests are the requests that came to nothing. One leaves when it is
+// read, when a later one of the same kind succeeded, or after a week.
+func (s *Store) failedRequests(ctx context.Context, now time.Time) ([]record.InboxEntry, error) {
+	return all(s.reader(ctx), func(rows *sql.Rows) (record.InboxEntry, error) {
+		var id, action, title string
+		var ended int64
+		e := record.InboxEntry{Kind: record.InboxFailed}
+		err := rows.Scan(&id, &action, &e.Session, &e.Machine, &e.Text, &ended, &title)
+		e.ID, e.Since = cause{kind: record.InboxFailed, session: id, since: ended}.id(), at(ended)
+		e.Title = strings.TrimSpace(action + " " + title)
+		return e, err
+	}, `SELECT r.id, r.action, r.session, r.machine, r.detail, r.ended_at, coalesce(nullif(s.title, ''), nullif(s.title_hint, ''), s.first_prompt, '')
+		FROM requests r LEFT JOIN sessions s ON s.id = r.session
+		WHERE r.ended_at > ?1 AND r.read = 0 AND r.state IN ('failed', 'refused', 'expired') AND r.detail <> '`+takenBack+`'
+		AND NOT EXISTS (SELECT 1 FROM requests l WHERE l.seq > r.seq AND l.machine = r.machine AND l.session = r.session AND l.action = r.action
+			AND l.state IN ('done', 'delivered')) ORDER BY r.seq DESC`, now.Add(-failedFor).UnixMilli())
 }
 
 // cause is why an entry is in the inbox: its id is all three.
@@ -133,6 +158,16 @@ func MarkRead(tx *Tx, id string, now time.Time) error {
 	c, ok := parseCause(id)
 	if !ok {
 		return ErrUnknown
+	}
+	if c.kind == record.InboxFailed {
+		n, err := tx.affect("UPDATE requests SET read = 1 WHERE id = ? AND ended_at = ?", c.session, c.since)
+		if err == nil && n == 0 {
+			err = ErrUnknown
+		}
+		if err != nil {
+			return fmt.Errorf("read: %w", err)
+		}
+		return nil
 	}
 	if _, known, err := getSession(tx, c.session); err != nil || !known {
 		if err == nil {

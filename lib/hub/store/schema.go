@@ -78,6 +78,16 @@ CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID
 CREATE TABLE pairings (
   hash BLOB PRIMARY KEY, machine TEXT NOT NULL, user TEXT NOT NULL, scopes TEXT NOT NULL, expires_at INTEGER NOT NULL
 ) WITHOUT ROWID;
+`, `
+CREATE TABLE requests (
+  seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, machine TEXT NOT NULL, session TEXT NOT NULL, action TEXT NOT NULL, body TEXT NOT NULL,
+  state TEXT NOT NULL, detail TEXT NOT NULL DEFAULT '', url TEXT NOT NULL DEFAULT '', attempt INTEGER NOT NULL DEFAULT 0,
+  created_at INTEGER NOT NULL, expires_at INTEGER NOT NULL, ended_at INTEGER NOT NULL DEFAULT 0,
+  not_before INTEGER NOT NULL DEFAULT 0, offered_at INTEGER NOT NULL DEFAULT 0, lease_until INTEGER NOT NULL DEFAULT 0,
+  result TEXT NOT NULL DEFAULT '', read INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX requests_open ON requests (machine, seq) WHERE ended_at = 0;
+CREATE INDEX requests_ended ON requests (ended_at) WHERE ended_at > 0;
 `}
 }
 
