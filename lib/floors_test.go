@@ -16,7 +16,7 @@ var floors = [][]string{
 	{"lib/lock", "lib/detach", "lib/text", "lib/runlog", "lib/jsonl", "lib/git"},
 	{"lib/record"},
 	{"lib/config", "lib/state", "lib/queue", "lib/herdr", "lib/claude", "lib/hubclient"},
-	{"lib/presence", "lib/claude/claudetest"},
+	{"lib/presence", "lib/session", "lib/claude/claudetest"},
 	{"lib/hook", "lib/watch", "lib/mcp", "lib/hub"},
 	{"cmd"},
 }
@@ -29,6 +29,7 @@ var sideways = map[string][]string{
 	"lib/git":       {"lib/text"},
 	"lib/queue":     {"lib/state"},
 	"lib/hubclient": {"lib/config"},
+	"lib/session":   {"lib/presence"},
 }
 
 type goPackage struct {

@@ -40,7 +40,15 @@ type Session struct {
 	// list of such sessions. What is typed there may start another session, and
 	// /exit does not end this one (findings 29 and 38).
 	Attached bool
-	Why      []string
+	// Status and WaitingFor are what Claude's registry says of its process,
+	// which is immediate; "" where it keeps none.
+	Status     string
+	WaitingFor string
+	// Bridge is the Remote Control session while that is on.
+	Bridge string
+	// Suspended: its process was stopped, as by Ctrl-Z, and owns it all the same.
+	Suspended bool
+	Why       []string
 }
 
 // Unidentified is a pane whose Claude can't be named.
@@ -191,7 +199,7 @@ func (d *decision) live(p *herdr.Pane, proc claude.Process) {
 	}
 	d.setState(&s, p.AgentStatus, runs)
 	if d.suspended(proc) {
-		s.AgentState, s.Background = record.Unknown, false
+		s.AgentState, s.Background, s.Suspended = record.Unknown, false, true
 		s.why("its process is suspended, and owns the session all the same (finding 41)")
 	}
 	d.verdict.Sessions = append(d.verdict.Sessions, s)
@@ -218,6 +226,7 @@ func (d *decision) running(proc claude.Process) (runs claude.Process, ok bool) {
 // looked.
 func (d *decision) setState(s *Session, status herdr.Status, proc claude.Process) {
 	s.AgentState = stateOf(status)
+	s.Status, s.WaitingFor, s.Bridge = proc.Status, proc.WaitingFor, proc.BridgeSessionID
 	switch proc.Status {
 	case claude.StatusShell:
 		s.AgentState, s.Background = record.Idle, true

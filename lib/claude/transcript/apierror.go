@@ -6,9 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"time"
 )
@@ -37,28 +35,14 @@ const usageLimit = "usage_limit_reached"
 // false when the last turn did not end in one, or there is no transcript yet.
 // It reads the file's last 256 KiB.
 func LastError(path string) (e APIError, ok bool, err error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return e, false, nil
-	}
-	if err != nil {
-		return e, false, fmt.Errorf("read the transcript: %w", err)
-	}
-	defer f.Close()
-	b, err := readTail(f, errorTail)
-	if err != nil {
-		return e, false, fmt.Errorf("read the transcript: %w", err)
-	}
-	for len(b) > 0 {
-		i := bytes.LastIndexByte(b, '\n')
-		line := b[i+1:]
-		b = b[:max(i, 0)]
-		e, verdict := asError(line)
-		if verdict != notMessage {
-			return e, verdict == isError, nil
+	err = lastLines(path, func(line []byte) bool {
+		found, v := asError(line)
+		if v == isError {
+			e, ok = found, true
 		}
-	}
-	return e, false, nil
+		return v != notMessage
+	})
+	return e, ok, err
 }
 
 func readTail(f *os.File, n int64) ([]byte, error) {
