@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"sessionhub/cmd/internal/front"
+	"sessionhub/lib/hook"
 	"sessionhub/lib/lock"
+	"sessionhub/lib/runlog"
 	"sessionhub/lib/state"
 	"sessionhub/lib/watch"
 )
@@ -35,11 +37,24 @@ it in the background, with standard error appended to watcher.log.`,
 				return err
 			}
 			defer release()
+			if w.Child, err = control(c); err != nil {
+				return err
+			}
 			return w.Run(ctx)
 		},
 		Files: []string{"watcher.lock  held while it runs", "watcher.log  its log", "queue.jsonl  what it delivers"},
 		Exits: []front.Exit{{Code: front.ExitBusy, When: "another watcher runs"}},
 	}
+}
+
+// control is the program that carries out what the hub asks of this machine. A
+// shctl that is not there is told each time it is tried.
+func control(c *front.Call) (*watch.Child, error) {
+	program, err := hook.Beside("shctl")
+	if err != nil {
+		return nil, err
+	}
+	return &watch.Child{Program: program, Args: []string{"poll"}, Env: os.Environ(), Log: &runlog.Log{W: c.Stderr}}, nil
 }
 
 // hold takes watcher.lock and writes who holds it. A second watcher that a

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"os"
+	"sync"
 	"time"
 
 	"sessionhub/lib/record"
@@ -81,6 +82,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	}
 	w.errands = w.startErrands(ctx)
 	defer w.errands.stop()
+	defer w.startChild(ctx)()
 	now := w.Now()
 	w.plan = plan{pass: now, beat: now, wall: now, last: now.Add(-time.Hour)}
 	clock := make(chan struct{}, 1)
@@ -126,6 +128,20 @@ func (w *Watcher) Run(ctx context.Context) error {
 			}
 		}
 		timer.Stop()
+	}
+}
+
+// startChild keeps the child running; the answer ends it.
+func (w *Watcher) startChild(ctx context.Context) (stop func()) {
+	if w.Child == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	done.Go(func() { w.Child.Run(ctx) })
+	return func() {
+		cancel()
+		done.Wait()
 	}
 }
 

@@ -1,10 +1,13 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"time"
 
 	"sessionhub/lib/claude"
@@ -169,4 +172,24 @@ func (w *Watcher) fail(format string, err error) {
 	line := fmt.Sprintf(format, err)
 	w.Log.Failure("%s", line)
 	w.status.LastError = &LastError{At: record.At(w.Now()), Text: line, Hint: hint(err)}
+}
+
+// KnownSockets lists the herdr servers of this machine, the one heard of last
+// first: those of records (herdr.json), those that are named, and the one that
+// herdr itself would use.
+func KnownSockets(dir state.Dir, getenv func(string) string, named []string) []string {
+	var f servers
+	if err := state.ReadJSON(dir.Herdr(), &f); err != nil {
+		f = servers{} // the others are known all the same
+	}
+	learned := slices.SortedFunc(maps.Keys(f.Sockets), func(a, b string) int {
+		return cmp.Or(f.Sockets[b].Compare(f.Sockets[a].Time), cmp.Compare(a, b))
+	})
+	var list []string
+	for _, s := range append(append(learned, named...), herdr.DefaultSocket(getenv)) {
+		if s != "" && !slices.Contains(list, s) {
+			list = append(list, s)
+		}
+	}
+	return list
 }

@@ -16,6 +16,13 @@ func (c *Call) Terminal() bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// Interactive reports whether standard input is a terminal, where a person can
+// be asked.
+func (c *Call) Interactive() bool {
+	f, ok := c.Stdin.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
 // Colour reports whether output may be coloured: on a terminal, without
 // NO_COLOR, and not on a dumb one.
 func (c *Call) Colour() bool {

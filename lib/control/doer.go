@@ -1,0 +1,113 @@
+// Package control carries out what people ask this machine to do through the
+// hub: type a message, give a Remote Control link, start and resume sessions.
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"sessionhub/lib/config"
+	"sessionhub/lib/record"
+	"sessionhub/lib/session"
+	"sessionhub/lib/state"
+)
+
+// Doer carries out claims. It is safe for use by several goroutines.
+type Doer struct {
+	Desk   *session.Desk
+	Dir    state.Dir
+	Config func() (config.Config, error) // read anew for each request
+	Home   string                        // of the person: nothing starts outside
+	Who    string                        // for leases: which program acts
+	Now    func() time.Time
+}
+
+// Do carries out a claim and says what became of it. It types nothing twice: a
+// claim that was begun before, by a process that died, ends as unknown.
+func (d *Doer) Do(ctx context.Context, c record.Claim) record.Result {
+	res := d.do(ctx, c)
+	res.V, res.ID = record.Version, c.ID
+	keep := func() error { return d.keepResult(c.ID, res) }
+	if res.State == record.ResultBusy { // herdr took nothing, and the claim comes again
+		keep = func() error { return d.Settled(c.ID) }
+	}
+	if err := keep(); err != nil && res.Detail == "" {
+		res.Detail = err.Error()
+	}
+	return res
+}
+
+func (d *Doer) do(ctx context.Context, c record.Claim) record.Result {
+	if err := c.Validate(); err != nil {
+		return failed("the request makes no sense: %v", err)
+	}
+	begun, err := d.begun(c.ID)
+	switch {
+	case err != nil:
+		return failed("%v", err)
+	case begun != nil && begun.Result != nil:
+		return *begun.Result // its answer was lost
+	case begun != nil:
+		return failed("unknown, %s maybe: whoever carried it out was ended in the middle", begun.Step)
+	case !c.ExpiresAt.IsZero() && d.Now().After(c.ExpiresAt.Time):
+		return failed("it came too late")
+	}
+	if c.Action == record.ActionStart {
+		return d.start(ctx, c)
+	}
+	release, err := d.Desk.Lease(c.Session.Session, d.Who)
+	var held *session.HeldError
+	switch {
+	case errors.As(err, &held) && c.Action == record.ActionMessage:
+		return record.Result{State: record.ResultBusy, Detail: held.Error()}
+	case err != nil:
+		return failed("%v", err)
+	}
+	defer release()
+	switch c.Action {
+	case record.ActionMessage:
+		return d.message(ctx, c)
+	case record.ActionRemoteControl:
+		return d.remoteControl(ctx, c)
+	case record.ActionResume:
+		return d.resume(ctx, c)
+	}
+	return failed("this version of sessionhub can't %s: update it there", c.Action)
+}
+
+func failed(format string, args ...any) record.Result {
+	return record.Result{State: record.RequestFailed, Detail: fmt.Sprintf(format, args...)}
+}
+
+func done(url, format string, args ...any) record.Result {
+	return record.Result{State: record.RequestDone, Detail: fmt.Sprintf(format, args...), URL: url}
+}
+
+// message types a person's message. Neither its text nor a part of it gets into
+// a detail.
+func (d *Doer) message(ctx context.Context, c record.Claim) record.Result {
+	meaning := session.Message
+	if c.AsCommand {
+		meaning = session.Command
+	}
+	text, err := session.Prepare(c.Text, meaning)
+	if err != nil {
+		return record.Result{State: record.RequestRefused, Detail: err.Error()}
+	}
+	said, err := d.Desk.Say(ctx, c.Session.Session, text, d.begin(c, "typed"))
+	switch {
+	case err != nil:
+		return failed("%v", err)
+	case !said.Typed && said.Gate.Answer == session.Busy:
+		return record.Result{State: record.ResultBusy, Detail: said.Gate.Why}
+	case !said.Typed:
+		return record.Result{State: record.RequestRefused, Detail: said.Gate.Why}
+	case said.Seen:
+		return record.Result{State: record.RequestDelivered, Detail: "in pane " + said.Gate.PaneID}
+	case said.Err != nil:
+		return failed("unknown, typed maybe: %v", said.Err)
+	}
+	return failed("typed, not seen to arrive; look at pane %s", said.Gate.PaneID)
+}
