@@ -18,7 +18,7 @@ func tool() front.Tool {
 		Long: `shctl asks the hub: which sessions are there, which waits for me, what did it
 do? People get tables, programs JSON lines.`,
 		Verbs: []front.Verb{statusVerb(), showVerb(), inboxVerb(), archiveVerb(), readVerb(), instructionsVerb(),
-			remoteVerb(), sendVerb(), startVerb(), requestVerb(), cancelVerb(), pollVerb(), claimVerb(), doVerb(), postVerb()},
+			remoteVerb(), sendVerb(), startVerb(), resumeVerb(), requestVerb(), cancelVerb(), pollVerb(), claimVerb(), doVerb(), postVerb()},
 		See: []string{"shq(1)", "shwatch(1)", "shhub(1)"},
 	}
 }

@@ -163,13 +163,18 @@ func (d *Desk) atPrompt(ctx context.Context, p place) Gate {
 	case inputEmpty:
 		return Gate{Answer: Open}
 	case inputText:
-		if d.onlyGhost(ctx, p) {
+		if strings.HasPrefix(pane.TerminalTitle, restSign) && d.onlyGhost(ctx, p) {
 			return Gate{Answer: Open}
 		}
 		return busy(Draft, "text stands in its input line")
 	}
 	return busy(NotAPrompt, "its screen shows no input line")
 }
+
+// restSign begins the title of a session that rests. The list of background
+// sessions, whose input line starts another session (finding 29) and is drawn
+// with a dim hint, too, has another title.
+const restSign = "✳"
 
 // agentsView reports whether a title is that of Claude Code's list of
 // background sessions (finding 4).
