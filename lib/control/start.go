@@ -54,8 +54,11 @@ func (d *Doer) start(ctx context.Context, c record.Claim) record.Result {
 
 // linked waits for the link of a session that was just started.
 func (d *Doer) linked(ctx context.Context, at session.Launched, what string) record.Result {
-	if d.Desk.AwaitPrompt(ctx, at) == session.Asking {
+	switch d.Desk.AwaitPrompt(ctx, at) {
+	case session.Asking:
 		return done("", "%s, and asks something in pane %s: is its folder trusted?", what, at.PaneID)
+	case session.Ended:
+		return failed("%v", d.Desk.WhyEnded(ctx, at))
 	}
 	if url := d.Desk.AwaitLink(ctx, at); url != "" {
 		return done(url, "")

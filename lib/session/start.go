@@ -134,6 +134,12 @@ func (d *Desk) notStarted(ctx context.Context, at Launched, why string) error {
 	return fmt.Errorf("%s in pane %s", why, at.PaneID)
 }
 
+// WhyEnded is the error of a launched Claude Code that ended at once, with what
+// its pane shows.
+func (d *Desk) WhyEnded(ctx context.Context, at Launched) error {
+	return d.notStarted(ctx, at, "claude ended at once")
+}
+
 // lastWords are the last lines of a screen that say something, in one.
 func lastWords(screen string) string {
 	const lines, limit = 3, 200
@@ -157,14 +163,21 @@ const (
 	Ended                  // it ended
 )
 
+// endedLooks is how often in all a launched Claude Code must be missing from
+// its pane to have ended: once may be chance.
+const endedLooks = 3
+
 // AwaitPrompt waits until a launched Claude Code is at its prompt, or asks
 // something, which it never answers.
 func (d *Desk) AwaitPrompt(ctx context.Context, at Launched) Prompt {
-	state := NotReady
+	state, without := NotReady, 0
 	d.until(ctx, d.Timing.Ready, func(ctx context.Context) bool {
 		a, err := at.herdr.Agent(ctx, at.PaneID)
+		if err == nil && a.Agent == "" { // herdr keeps a launch that has ended for as long as it was told to wait
+			without++
+		}
 		switch {
-		case herdr.IsCode(err, herdr.CodeAgentNotFound):
+		case herdr.IsCode(err, herdr.CodeAgentNotFound), without > endedLooks:
 			state = Ended
 		case err != nil:
 		case a.AgentStatus == herdr.StatusBlocked:

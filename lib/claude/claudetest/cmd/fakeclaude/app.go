@@ -25,6 +25,7 @@ type app struct {
 	input    string   // the prompt line
 	pastes   []string // what its placeholders stand for
 	review   bool     // the line was changed: the next Enter only shows it
+	bridged  bool     // Remote Control is on
 	armed    string   // ctrl+c or ctrl+d was pressed once
 	scroll   []string // what was said so far
 	turn     *turn
@@ -114,6 +115,9 @@ func (a *app) loop(keys <-chan key, signals <-chan os.Signal) error {
 // begin takes the session up: registry, hooks, herdr.
 func (a *app) begin(source string) {
 	a.started(source)
+	if a.opt.remote && os.Getenv("FAKECLAUDE_REMOTE") != "" { // without an account it starts without (finding 35)
+		a.remote()
+	}
 	if a.opt.prompt != "" {
 		a.ask(prompt{a.opt.prompt, "typed"})
 	}

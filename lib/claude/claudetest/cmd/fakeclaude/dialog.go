@@ -97,6 +97,24 @@ func (a *app) askExit() {
 	}
 }
 
+// askRemote is what /remote-control shows when it is on already. The focus is on
+// the choice that changes nothing (finding 50).
+func (a *app) askRemote(url string) {
+	closed := func() {
+		a.dialog = nil
+		a.next()
+	}
+	a.dialog = &dialog{
+		waitingFor: dialogOpen, chosen: 2,
+		above:   []string{" Remote Control", "", " This session is available in the Claude mobile app and at " + url + ".", ""},
+		choices: []string{"Disconnect this session", "Show QR code", "Continue"}, keys: "Enter to confirm · Esc to cancel",
+		cancel: closed, chose: func(n int) {
+			a.bridged = a.bridged && n != 0
+			closed()
+		},
+	}
+}
+
 // askTrust comes first in a directory that is not trusted: no hooks, no entry
 // in the registry before it is answered with yes.
 func (a *app) askTrust(source string) {

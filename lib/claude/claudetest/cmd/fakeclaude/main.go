@@ -23,7 +23,8 @@
 //
 // FAKECLAUDE_SILENT keeps it from reporting to herdr, as when herdr's hook is not
 // installed. FAKECLAUDE_REMOTE is the link that /remote-control gives; without
-// it there is no account.
+// it there is no account. FAKECLAUDE_REMOTE_SHOWS lets it stand on the screen
+// alone, as with a Claude Code that keeps it nowhere.
 package main
 
 import (
@@ -58,6 +59,7 @@ func main() {
 // options are the command line, as far as it matters here.
 type options struct {
 	version, print bool
+	remote         bool // Remote Control from the start
 	resume         string
 	session        string // the id of a new session
 	mode           string // of permissions
@@ -97,6 +99,8 @@ func parse(args []string) options {
 			for len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 				o.allowed = append(o.allowed, value())
 			}
+		case "--remote-control", "--rc":
+			o.remote = true
 		case "--name", "-n":
 			o.name = value()
 		case "--model", "--output-format", "--settings":

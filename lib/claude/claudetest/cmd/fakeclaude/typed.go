@@ -107,7 +107,7 @@ func (a *app) enter() {
 	a.input, a.pastes = "", nil
 	switch trimmed := strings.TrimSpace(line); {
 	case trimmed == "":
-	case trimmed == "exit":
+	case trimmed == "exit", trimmed == "quit", trimmed == ":q":
 		a.exit()
 	case strings.HasPrefix(line, "!"):
 		a.local(strings.TrimPrefix(line, "!"))
@@ -129,6 +129,9 @@ func (a *app) slash(line string) {
 	if a.turn != nil && name != "/exit" {
 		a.queue = append(a.queue, prompt{line, "command"})
 		return
+	}
+	if known(name) {
+		a.log.system("local_command", fields{"content": "<command-name>" + name + "</command-name>\n            <command-args>" + arg + "</command-args>"})
 	}
 	switch name {
 	case "/exit", "/quit":
@@ -152,6 +155,16 @@ func (a *app) slash(line string) {
 	default:
 		a.say("● Unknown command: " + name)
 	}
+}
+
+// known reports whether a command leaves its name in the transcript. Those that
+// end it, or begin another, leave it elsewhere.
+func known(name string) bool {
+	switch name {
+	case "/compact", "/rename", "/branch", "/remote-control", "/rc":
+		return true
+	}
+	return false
 }
 
 // change goes on under another id.
@@ -184,15 +197,23 @@ func (a *app) branch() {
 }
 
 // remote gives the link of FAKECLAUDE_REMOTE, where the real one writes it: on
-// the screen, into the transcript, and its session's id into the registry.
+// the screen, into the transcript, and its session's id into the registry. When
+// it is on already a dialog opens.
 func (a *app) remote() {
 	url := os.Getenv("FAKECLAUDE_REMOTE")
-	if url == "" {
+	switch {
+	case url == "":
 		a.say("● /remote-control needs a Claude subscription. This session uses ANTHROPIC_API_KEY instead.")
 		return
+	case a.bridged:
+		a.askRemote(url)
+		return
 	}
-	a.reg.Bridge = "session_" + a.log.Session[:8]
-	a.log.system("bridge_status", fields{"url": url, "content": "/remote-control is active"})
+	a.bridged = true
+	if os.Getenv("FAKECLAUDE_REMOTE_SHOWS") == "" {
+		a.reg.Bridge = "cse_" + url[strings.LastIndexByte(url, '_')+1:]
+		a.log.system("bridge_status", fields{"url": url, "content": "/remote-control is active"})
+	}
 	a.say("/remote-control is active · Continue here, on your phone, or at " + url)
 }
 
