@@ -1,6 +1,6 @@
 # sessionhub: build, install, test. `make help` lists the targets.
 SHELL    := /bin/sh
-TOOLS    := shq shwatch shctl shhub
+TOOLS    := shq shwatch shctl shinstall shhub
 PREFIX   ?= $(HOME)/.local
 DESTDIR  ?=
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0)

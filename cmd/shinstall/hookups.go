@@ -1,0 +1,57 @@
+package main
+
+import (
+	"flag"
+	"os"
+
+	"sessionhub/cmd/internal/front"
+	"sessionhub/lib/install"
+)
+
+// options are the flags of all hook-ups: one call can name several, so each
+// takes those of all.
+type options struct {
+	remove, dryRun, json bool
+	binDir               string
+	claude               string
+}
+
+func (o *options) flags(fs *flag.FlagSet) {
+	fs.BoolVar(&o.remove, "remove", false, "take away what was hooked up")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "show the changes, and make none")
+	fs.BoolVar(&o.json, "json", false, "JSON lines, also on a terminal")
+	fs.StringVar(&o.binDir, "bin-dir", "", "`folder` of the tools, in place of the one that shinstall was found in")
+	fs.StringVar(&o.claude, "claude", "", "mcp: Claude Code's `program`, in place of the one on the PATH")
+}
+
+// hookUp is what can be named on the command line. Their order in hookUps is
+// the one in which they are carried out.
+type hookUp struct {
+	name, short, long string
+	args              string // such as "URL"; one word each
+	files             []string
+	exits             []front.Exit
+	examples          []front.Example
+	target            func(c *front.Call, o options, t install.Tools, args []string) (install.Target, error)
+}
+
+func hookUps() []hookUp {
+	return []hookUp{mcpHookUp()}
+}
+
+func mcpHookUp() hookUp {
+	return hookUp{
+		name: "mcp", short: "register the MCP server with Claude Code",
+		long: `Registers the MCP server sessionhub, which is shq mcp, for all sessions of this
+user, by way of claude mcp add. A server of that name that is registered for
+one folder only, and hides it there, is told.`,
+		exits: []front.Exit{{Code: front.ExitUnavailable, When: "claude was not found"}},
+		target: func(c *front.Call, o options, t install.Tools, _ []string) (install.Target, error) {
+			dir, err := os.Getwd()
+			if err != nil {
+				dir = "" // a folder that is gone has nothing registered
+			}
+			return &install.MCP{Tools: t, Claude: o.claude, Getenv: c.Getenv, Dir: dir}, nil
+		},
+	}
+}
