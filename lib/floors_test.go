@@ -13,7 +13,7 @@ import (
 // floors are the packages from the ground up. Sub-packages stand on the floor
 // of their parent.
 var floors = [][]string{
-	{"lib/lock", "lib/detach", "lib/text", "lib/runlog", "lib/jsonl", "lib/git", "lib/shell"},
+	{"lib/lock", "lib/detach", "lib/text", "lib/runlog", "lib/jsonl", "lib/git", "lib/shell", "lib/jsonedit"},
 	{"lib/record"},
 	{"lib/config", "lib/state", "lib/queue", "lib/herdr", "lib/claude", "lib/hubclient"},
 	{"lib/presence", "lib/claude/claudetest"},

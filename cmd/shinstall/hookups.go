@@ -36,7 +36,27 @@ type hookUp struct {
 }
 
 func hookUps() []hookUp {
-	return []hookUp{mcpHookUp()}
+	return []hookUp{hooksHookUp(), mcpHookUp()}
+}
+
+func hooksHookUp() hookUp {
+	return hookUp{
+		name: "hooks", short: "add the hooks to Claude Code's settings",
+		long: `Adds shq hook to the events of Claude Code's settings.json. Everything else in
+the file stays as it is, to the byte; a file that is not valid JSON is not
+touched. Sessions that run take the hooks up with their next event.`,
+		files: []string{
+			"~/.claude/settings.json  Claude Code's settings (CLAUDE_CONFIG_DIR is heeded)",
+			"~/.claude/settings.json" + install.BackupSuffix + "  how they are without sessionhub",
+		},
+		examples: []front.Example{
+			{Line: "shinstall hooks --dry-run", For: "what would change"},
+			{Line: "shinstall plugin hooks mcp", For: "hook everything up, or mend it after an upgrade"},
+		},
+		target: func(c *front.Call, _ options, t install.Tools, _ []string) (install.Target, error) {
+			return &install.Hooks{Tools: t, Home: c.Config.ClaudeHome, Rows: install.HookRows()}, nil
+		},
+	}
 }
 
 func mcpHookUp() hookUp {

@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -151,4 +154,26 @@ func Ask(ctx context.Context, c Command) (Output, error) {
 		return o, fmt.Errorf("%s: %w", c.Line(), err)
 	}
 	return o, nil
+}
+
+// prune removes a folder that holds nothing any more but what is to go.
+func (r *Run) prune(step, dir string, going ...string) error {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return nil // it is gone, or not ours to look at
+	}
+	for _, e := range list {
+		if !slices.Contains(going, filepath.Join(dir, e.Name())) {
+			return nil
+		}
+	}
+	if r.DryRun {
+		r.Planned(step, "%s would be empty and go", dir)
+		return nil
+	}
+	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil // somebody needs it: a mount point, a file made meanwhile
+	}
+	r.Changed(step, "%s was empty and is gone", dir)
+	return nil
 }
