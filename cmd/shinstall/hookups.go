@@ -13,7 +13,7 @@ import (
 type options struct {
 	remove, dryRun, json bool
 	binDir               string
-	claude               string
+	claude, herdr        string
 }
 
 func (o *options) flags(fs *flag.FlagSet) {
@@ -21,7 +21,13 @@ func (o *options) flags(fs *flag.FlagSet) {
 	fs.BoolVar(&o.dryRun, "dry-run", false, "show the changes, and make none")
 	fs.BoolVar(&o.json, "json", false, "JSON lines, also on a terminal")
 	fs.StringVar(&o.binDir, "bin-dir", "", "`folder` of the tools, in place of the one that shinstall was found in")
-	fs.StringVar(&o.claude, "claude", "", "mcp: Claude Code's `program`, in place of the one on the PATH")
+	o.programs(fs)
+}
+
+// programs are the flags that name other programs.
+func (o *options) programs(fs *flag.FlagSet) {
+	fs.StringVar(&o.claude, "claude", "", "for mcp: Claude Code's `program`, in place of the one on the PATH")
+	fs.StringVar(&o.herdr, "herdr", "", "for plugin: herdr's `program`, in place of $HERDR_BIN_PATH and the one on the PATH")
 }
 
 // hookUp is what can be named on the command line. Their order in hookUps is
@@ -36,7 +42,36 @@ type hookUp struct {
 }
 
 func hookUps() []hookUp {
-	return []hookUp{hooksHookUp(), mcpHookUp()}
+	return []hookUp{pluginHookUp(), hooksHookUp(), mcpHookUp()}
+}
+
+func pluginHookUp() hookUp {
+	return hookUp{
+		name: "plugin", short: "link the plugin into herdr",
+		long: `Writes the plugin's manifest and links it into herdr; when herdr knows another
+one, unlinks that first, and reads back what herdr lists. A plugin that its user
+disabled stays disabled. Then it ends a watcher of another version and, if
+herdr's server runs, starts the installed one. It tells which lines herdr's
+config.toml needs for keys and for the inbox's count. Linking works without
+herdr's server, --remove does not.`,
+		files: []string{
+			"~/.local/share/sessionhub/herdr-plugin/herdr-plugin.toml  the manifest (XDG_DATA_HOME is heeded)",
+			"watcher.lock  says which watcher runs",
+		},
+		exits:    []front.Exit{{Code: front.ExitUnavailable, When: "herdr was not found, or its server does not run and is needed"}},
+		examples: []front.Example{{Line: "shinstall plugin", For: "also after every upgrade"}},
+		target: func(c *front.Call, o options, t install.Tools, _ []string) (install.Target, error) {
+			data, err := install.DataDir(c.Getenv)
+			if err != nil {
+				return nil, front.Fail(front.ExitConfig, err)
+			}
+			w, err := newWatcher(c, t)
+			if err != nil {
+				return nil, err
+			}
+			return &install.Plugin{Tools: t, Version: c.Version.Number, Data: data, Herdr: o.herdr, Getenv: c.Getenv, Watcher: w}, nil
+		},
+	}
 }
 
 func hooksHookUp() hookUp {

@@ -32,5 +32,8 @@ func stepLine(s install.Step) string {
 	if s.Command != "" {
 		line += "  $ " + text.Line(s.Command) + "\n"
 	}
+	for l := range strings.Lines(text.Block(s.Lines)) {
+		line += "  " + l
+	}
 	return line + text.Block(s.Diff)
 }

@@ -91,7 +91,7 @@ func unfinished(c *front.Call, asked int, o options, err error) error {
 		switch {
 		case errors.Is(cause, install.ErrTools):
 			return front.Fail(front.ExitConfig, cause)
-		case errors.Is(cause, install.ErrProgram):
+		case errors.Is(cause, install.ErrProgram), errors.Is(cause, install.ErrNoServer):
 			return front.Fail(front.ExitUnavailable, cause)
 		}
 		return cause

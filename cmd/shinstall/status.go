@@ -18,11 +18,11 @@ func statusVerb() front.Verb {
 		Long: `Prints one line for each part: ready, missing, stale (hooked up in part, by
 another version or from another place), off (switched off by its user) or
 unclear (it could not be looked at), and what to do about it.`,
-		Settings: []string{"claude_home"},
+		Settings: []string{"server_url", "token_file", "machine", "claude_home"},
 		Flags: func(fs *flag.FlagSet) {
 			fs.BoolVar(&o.json, "json", false, "JSON lines, also on a terminal")
 			fs.StringVar(&o.binDir, "bin-dir", "", "`folder` of the tools, in place of the one that shinstall was found in")
-			fs.StringVar(&o.claude, "claude", "", "Claude Code's `program`, in place of the one on the PATH")
+			o.programs(fs)
 		},
 		Run:      func(ctx context.Context, c *front.Call) error { return status(ctx, c, o) },
 		Examples: []front.Example{{Line: `shinstall status --json | jq -r 'select(.state!="ready").do'`, For: "what is left to do"}},
@@ -46,7 +46,14 @@ func status(ctx context.Context, c *front.Call, o options) error {
 			return err
 		}
 	}
-	return nil
+	w, err := newWatcher(c, tools)
+	if err != nil {
+		return err
+	}
+	if err := printPart(c, o, w.Look(ctx)); err != nil {
+		return err
+	}
+	return printPart(c, o, configPart(c))
 }
 
 func printPart(c *front.Call, o options, p install.Part) error {

@@ -28,6 +28,7 @@ type Step struct {
 	Path    string  `json:"path,omitempty"`
 	Command string  `json:"command,omitempty"` // as a line for sh
 	Diff    string  `json:"diff,omitempty"`    // unified
+	Lines   string  `json:"lines,omitempty"`   // to be put somewhere by a person
 }
 
 func (r *Run) tell(s Step) {
