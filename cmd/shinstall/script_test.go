@@ -1,11 +1,122 @@
 package main
 
 import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/testscript"
+
 	"sessionhub/cmd/internal/script"
+	"sessionhub/lib/claude/claudetest"
+	"sessionhub/lib/herdr/herdrtest/fakecli"
 )
 
-func TestMain(m *testing.M) { script.Main(m, "shinstall", main) }
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"shinstall": main,
+		"herdr": func() {
+			os.Exit(fakecli.Main(fakecli.Process{
+				Args: os.Args[1:], Getenv: os.Getenv, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+			}))
+		},
+	})
+}
 
-func TestScripts(t *testing.T) { script.Run(t) }
+// The scripts have besides the commands of all:
+//
+//	tools DIR [VERSION]   install the tools of that version into DIR
+//	claude DIR            install the stand-in for Claude Code into DIR
+//
+// The program herdr is the stand-in for herdr; none of its servers runs at
+// first.
+func TestScripts(t *testing.T) {
+	b := &builder{t: t, dir: t.TempDir(), built: map[string]func() error{}}
+	p := script.Params(t)
+	setup := p.Setup
+	p.Setup = func(e *testscript.Env) error {
+		if err := setup(e); err != nil {
+			return err
+		}
+		home, err := os.MkdirTemp("", "si") // short, for socket paths
+		if err != nil {
+			return err
+		}
+		e.Defer(func() { os.RemoveAll(home) })
+		e.Setenv("HOME", home)
+		e.Setenv("SHELL", "/bin/sh")
+		e.Setenv("FAKEHERDR_TIMINGS", "short")
+		return nil
+	}
+	p.Cmds["tools"] = b.tools
+	p.Cmds["claude"] = b.claude
+	testscript.Run(t, p)
+}
+
+// builder builds each program once.
+type builder struct {
+	t     *testing.T
+	dir   string
+	mu    sync.Mutex
+	built map[string]func() error
+}
+
+// once builds what goes into a folder of its own, and returns that.
+func (b *builder) once(ts *testscript.TestScript, name string, build func(dir string) error) string {
+	dir := filepath.Join(b.dir, name)
+	b.mu.Lock()
+	if b.built[name] == nil {
+		b.built[name] = sync.OnceValue(func() error { return build(dir) })
+	}
+	f := b.built[name]
+	b.mu.Unlock()
+	ts.Check(f())
+	return dir
+}
+
+func (b *builder) tools(ts *testscript.TestScript, _ bool, args []string) {
+	version := "1.0.0"
+	if len(args) > 1 {
+		version = args[1]
+	}
+	from := b.once(ts, "tools-"+version, func(dir string) error {
+		for _, tool := range []string{"shq", "shwatch", "shctl", "shinstall"} {
+			cmd := exec.Command("go", "build", "-ldflags", "-X sessionhub/cmd/internal/front.version="+version, "-o", filepath.Join(dir, tool), "sessionhub/cmd/"+tool)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				return fmt.Errorf("build %s: %w\n%s", tool, err, out)
+			}
+		}
+		return nil
+	})
+	to := ts.MkAbs(args[0])
+	ts.Check(os.MkdirAll(to, 0o755))
+	for _, tool := range []string{"shq", "shwatch", "shctl", "shinstall"} {
+		copyProgram(ts, filepath.Join(from, tool), filepath.Join(to, tool))
+	}
+	ts.Defer(func() { // a watcher that a failed script left
+		cmd := exec.Command(filepath.Join(from, "shwatch"), "stop")
+		cmd.Env = []string{"HOME=" + ts.Getenv("HOME"), "SESSIONHUB_STATE_DIR=" + ts.Getenv("SESSIONHUB_STATE_DIR")}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			b.t.Errorf("stop the watcher: %v: %s", err, out)
+		}
+	})
+}
+
+func (b *builder) claude(ts *testscript.TestScript, _ bool, args []string) {
+	from := b.once(ts, "claude", claudetest.BuildTo)
+	to := ts.MkAbs(args[0])
+	ts.Check(os.MkdirAll(to, 0o755))
+	copyProgram(ts, filepath.Join(from, "claude"), filepath.Join(to, "claude"))
+}
+
+// copyProgram replaces a program as make install does: by a rename, as a
+// running one can't be written to.
+func copyProgram(ts *testscript.TestScript, from, to string) {
+	text, err := os.ReadFile(from)
+	ts.Check(err)
+	ts.Check(os.WriteFile(to+".new", text, 0o755))
+	ts.Check(os.Rename(to+".new", to))
+}

@@ -76,7 +76,8 @@ func (p *Plugin) Install(ctx context.Context, r *Run) error {
 	if s := p.Tools.Passing(); s != "" {
 		r.Note("path", "%s", s)
 	}
-	if err := p.Watcher.HandOver(ctx, r, stale); err != nil {
+	on := l.have == nil || l.have.Enabled
+	if err := p.Watcher.HandOver(ctx, r, stale, on); err != nil {
 		return err
 	}
 	p.keys(r)
@@ -166,7 +167,7 @@ func (l *linking) back(ctx context.Context, r *Run, cause error, unlinked bool) 
 	undo := File{Path: l.file.Path, Old: l.file.New, New: l.file.Old, Mode: l.file.Mode}
 	if !undo.same() {
 		if err := r.apply(undo); err != nil {
-			return errors.Join(cause, fmt.Errorf("put the manifest back: %w", err))
+			return fmt.Errorf("%w; and put the manifest back: %w", cause, err)
 		}
 		r.Note("manifest", "%s is as it was", l.file.Path)
 	}
@@ -174,7 +175,7 @@ func (l *linking) back(ctx context.Context, r *Run, cause error, unlinked bool) 
 		return cause
 	}
 	if err := l.cli.link(ctx, r, l.have.PluginRoot, !l.have.Enabled); err != nil {
-		return errors.Join(cause, fmt.Errorf("link %s again: %w", l.have.PluginRoot, err))
+		return fmt.Errorf("%w; and link %s again: %w", cause, l.have.PluginRoot, err)
 	}
 	r.Note("link", "%s is linked again", l.have.PluginRoot)
 	return cause

@@ -70,7 +70,8 @@ func (w *Watcher) current(now Watching, installed string) bool {
 // HandOver ends a running watcher that is not the installed program, or any
 // if force is set, and, where herdr's server runs, starts the installed one
 // through herdr's startup hook, which herdr itself runs only at its own start.
-func (w *Watcher) HandOver(ctx context.Context, r *Run, force bool) error {
+// Without wanted, none is started where none ran.
+func (w *Watcher) HandOver(ctx context.Context, r *Run, force, wanted bool) error {
 	installed, err := w.installed(ctx)
 	if err != nil {
 		return err
@@ -81,6 +82,9 @@ func (w *Watcher) HandOver(ctx context.Context, r *Run, force bool) error {
 	}
 	if now.Running && !force && w.current(now, installed) {
 		r.Unchanged("watcher", "process %d of version %s runs", now.PID, now.Version)
+		return nil
+	}
+	if !now.Running && !wanted {
 		return nil
 	}
 	if err := w.stop(ctx, r, now); err != nil {

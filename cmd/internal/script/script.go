@@ -19,15 +19,18 @@ func Main(m *testing.M, tool string, main func()) {
 	testscript.Main(m, map[string]func(){tool: main})
 }
 
-// Run runs the scripts in testdata/script. Besides the commands of testscript
+// Run runs the scripts in testdata/script.
+func Run(t *testing.T) { testscript.Run(t, Params(t)) }
+
+// Params are how the scripts in testdata/script are run. Besides the commands of testscript
 // they have:
 //
 //	hub            start a hub and write config.toml and tokens for it
 //	hub down|up    end it, or start it again
 //	hub ok|unavailable|unauthorized   let it fail
 //	herdr          start a double of herdr; HERDR_SOCKET_PATH names its socket
-func Run(t *testing.T) {
-	testscript.Run(t, testscript.Params{
+func Params(t *testing.T) testscript.Params {
+	return testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -45,7 +48,7 @@ func Run(t *testing.T) {
 				ts.Setenv("HERDR_SOCKET_PATH", s.Client().Socket)
 			},
 		},
-	})
+	}
 }
 
 // hubs is the name of a script's value that holds its hub.
