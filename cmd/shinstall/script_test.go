@@ -28,7 +28,8 @@ func TestMain(m *testing.M) {
 
 // The scripts have besides the commands of all:
 //
-//	tools DIR [VERSION]   install the tools of that version into DIR
+//	tools DIR [VERSION]   install the tools into DIR; those that tell their
+//	                      version tell that
 //	claude DIR            install the stand-in for Claude Code into DIR
 //
 // The program herdr is the stand-in for herdr; none of its servers runs at
@@ -82,22 +83,20 @@ func (b *builder) tools(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) > 1 {
 		version = args[1]
 	}
-	from := b.once(ts, "tools-"+version, func(dir string) error {
-		for _, tool := range []string{"shq", "shwatch", "shctl", "shinstall"} {
-			cmd := exec.Command("go", "build", "-ldflags", "-X sessionhub/cmd/internal/front.version="+version, "-o", filepath.Join(dir, tool), "sessionhub/cmd/"+tool)
+	to := ts.MkAbs(args[0])
+	ts.Check(os.MkdirAll(to, 0o755))
+	for tool, v := range map[string]string{"shq": "1.0.0", "shctl": "1.0.0", "shwatch": version, "shinstall": version} {
+		from := b.once(ts, tool+"-"+v, func(dir string) error {
+			cmd := exec.Command("go", "build", "-ldflags", "-X sessionhub/cmd/internal/front.version="+v, "-o", filepath.Join(dir, tool), "sessionhub/cmd/"+tool)
 			if out, err := cmd.CombinedOutput(); err != nil {
 				return fmt.Errorf("build %s: %w\n%s", tool, err, out)
 			}
-		}
-		return nil
-	})
-	to := ts.MkAbs(args[0])
-	ts.Check(os.MkdirAll(to, 0o755))
-	for _, tool := range []string{"shq", "shwatch", "shctl", "shinstall"} {
+			return nil
+		})
 		copyProgram(ts, filepath.Join(from, tool), filepath.Join(to, tool))
 	}
 	ts.Defer(func() { // a watcher that a failed script left
-		cmd := exec.Command(filepath.Join(from, "shwatch"), "stop")
+		cmd := exec.Command(filepath.Join(to, "shwatch"), "stop")
 		cmd.Env = []string{"HOME=" + ts.Getenv("HOME"), "SESSIONHUB_STATE_DIR=" + ts.Getenv("SESSIONHUB_STATE_DIR")}
 		if out, err := cmd.CombinedOutput(); err != nil {
 			b.t.Errorf("stop the watcher: %v: %s", err, out)

@@ -18,6 +18,7 @@ func statusVerb() front.Verb {
 		Long: `Prints one line for each part: ready, missing, stale (hooked up in part, by
 another version or from another place), off (switched off by its user) or
 unclear (it could not be looked at), and what to do about it.`,
+		Patient:  true,
 		Settings: []string{"server_url", "token_file", "machine", "claude_home"},
 		Flags: func(fs *flag.FlagSet) {
 			fs.BoolVar(&o.json, "json", false, "JSON lines, also on a terminal")

@@ -32,23 +32,17 @@ func newWatcher(c *front.Call, t install.Tools) (*install.Watcher, error) {
 	return &install.Watcher{Tools: t, Watch: watcher{dir}, Socket: herdr.DefaultSocket(c.Getenv)}, nil
 }
 
-// configPart tells of config.toml and the tokens, without showing one.
+// configPart tells of config.toml and the machine's token, without showing it.
 func configPart(c *front.Call) install.Part {
-	p := install.Part{Part: "config", State: install.Ready, Path: config.Path(c.Getenv), Detail: c.Config.ServerURL}
-	conf, err := config.Load(c.Getenv)
-	var token error
-	if err == nil {
-		_, token = conf.MachineToken()
-	}
+	p := install.Part{Part: "config", State: install.Ready, Path: config.Path(c.Getenv), Detail: c.Config.ServerURL + ", machine " + c.Config.Machine}
+	_, err := c.Config.MachineToken()
 	switch {
-	case err != nil:
-		p.State, p.Detail, p.Do = install.Unclear, err.Error(), "mend it by hand"
-	case conf.ServerURL == "":
+	case c.ConfigErr != nil:
+		p.State, p.Detail, p.Do = install.Unclear, c.ConfigErr.Error(), "mend it by hand"
+	case c.Config.ServerURL == "":
 		p.State, p.Detail, p.Do = install.Missing, "no server_url", "write server_url into it"
-	case token != nil:
-		p.State, p.Detail, p.Do = install.Stale, conf.ServerURL+", "+token.Error(), "shhub token add --machine NAME makes one"
-	default:
-		p.Detail = conf.ServerURL + ", machine " + conf.Machine
+	case err != nil:
+		p.State, p.Detail, p.Do = install.Stale, c.Config.ServerURL+", "+err.Error(), "shhub token add --machine NAME makes one"
 	}
 	return p
 }
