@@ -12,19 +12,9 @@ import (
 
 	"sessionhub/cmd/internal/script"
 	"sessionhub/lib/claude/claudetest"
-	"sessionhub/lib/herdr/herdrtest/fakecli"
 )
 
-func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
-		"shinstall": main,
-		"herdr": func() {
-			os.Exit(fakecli.Main(fakecli.Process{
-				Args: os.Args[1:], Getenv: os.Getenv, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-			}))
-		},
-	})
-}
+func TestMain(m *testing.M) { script.MainWith(m, "herdr", "shinstall", main) }
 
 // The scripts have besides the commands of all:
 //
@@ -112,10 +102,12 @@ func (b *builder) claude(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // copyProgram replaces a program as make install does: by a rename, as a
-// running one can't be written to.
+// running one can't be written to. A process of its own writes it: what this
+// one has open for writing, a script that starts at this moment would inherit,
+// and the program could not be run.
 func copyProgram(ts *testscript.TestScript, from, to string) {
-	text, err := os.ReadFile(from)
-	ts.Check(err)
-	ts.Check(os.WriteFile(to+".new", text, 0o755))
+	if out, err := exec.Command("cp", from, to+".new").CombinedOutput(); err != nil {
+		ts.Fatalf("%v: %s", err, out)
+	}
 	ts.Check(os.Rename(to+".new", to))
 }

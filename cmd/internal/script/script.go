@@ -11,12 +11,21 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"sessionhub/lib/herdr/herdrtest"
+	"sessionhub/lib/herdr/herdrtest/fakecli"
 	"sessionhub/lib/hub/hubtest"
 )
 
-// Main lets a test binary be the tool when a script runs it.
-func Main(m *testing.M, tool string, main func()) {
-	testscript.Main(m, map[string]func(){tool: main})
+// Main lets a test binary be the tool when a script runs it, and the stand-in
+// for herdr under the name herdr-cli: herdr alone is a command of the scripts.
+func Main(m *testing.M, tool string, main func()) { MainWith(m, "herdr-cli", tool, main) }
+
+// MainWith is Main with another name for the stand-in for herdr.
+func MainWith(m *testing.M, herdr, tool string, main func()) {
+	testscript.Main(m, map[string]func(){tool: main, herdr: func() {
+		os.Exit(fakecli.Main(fakecli.Process{
+			Args: os.Args[1:], Getenv: os.Getenv, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		}))
+	}})
 }
 
 // Run runs the scripts in testdata/script.

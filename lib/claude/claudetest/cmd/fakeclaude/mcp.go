@@ -83,6 +83,13 @@ type mcpArgs struct {
 	env   map[string]string
 }
 
+// errScope is in the words of the real one.
+type errScope string
+
+func (e errScope) Error() string {
+	return "Invalid scope: " + string(e) + ". Must be one of: local, user, project, dynamic, enterprise, claudeai, managed, agent"
+}
+
 func parseMCP(args []string) (mcpArgs, error) {
 	a := mcpArgs{env: map[string]string{}}
 	for i := 0; i < len(args); i++ {
@@ -95,7 +102,7 @@ func parseMCP(args []string) (mcpArgs, error) {
 				return a, errors.New("error: option '-s, --scope <scope>' argument missing")
 			}
 			if a.scope = args[i]; !slices.ContainsFunc(mcpScopes, func(s mcpScope) bool { return s.name == a.scope }) {
-				return a, fmt.Errorf("Invalid scope: %s. Must be one of: local, user, project, dynamic, enterprise, claudeai, managed, agent", a.scope)
+				return a, errScope(a.scope)
 			}
 		case "-e", "--env": // takes several
 			for i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
