@@ -3,8 +3,10 @@ package main
 import (
 	"flag"
 	"os"
+	"path/filepath"
 
 	"sessionhub/cmd/internal/front"
+	"sessionhub/lib/claude"
 	"sessionhub/lib/install"
 )
 
@@ -106,7 +108,11 @@ one folder only, and hides it there, is told.`,
 			if err != nil {
 				dir = "" // a folder that is gone has nothing registered
 			}
-			return &install.MCP{Tools: t, Claude: o.claude, Getenv: c.Getenv, Dir: dir}, nil
+			m := &install.MCP{Tools: t, Claude: o.claude, Getenv: c.Getenv, Dir: dir}
+			if usual, ok := claude.DefaultHome(c.Getenv); !ok || string(usual) != filepath.Clean(c.Config.ClaudeHome) {
+				m.Home = c.Config.ClaudeHome
+			}
+			return m, nil
 		},
 	}
 }

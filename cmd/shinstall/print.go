@@ -37,3 +37,34 @@ func stepLine(s install.Step) string {
 	}
 	return line + text.Block(s.Diff)
 }
+
+// partPrinter prints the lines of status as they come: asking Claude Code takes
+// a moment.
+func partPrinter(c *front.Call, o options) func(install.Part) error {
+	if o.json || !c.Terminal() {
+		return func(p install.Part) error { return front.PrintJSON(c.Stdout, p) }
+	}
+	fmt.Fprintf(c.Stdout, "%-8s %-8s %s\n", "PART", "STATE", "WHAT")
+	return func(p install.Part) error {
+		_, err := fmt.Fprint(c.Stdout, partLines(p, c.Getenv("HOME")))
+		return err
+	}
+}
+
+// partLines is a part for a person: what it is, and below it what to do.
+func partLines(p install.Part, home string) string {
+	var words []string
+	for _, w := range []string{p.Version, p.Path, p.Detail} {
+		if w = text.Line(w); home != "" && strings.HasPrefix(w, home+"/") {
+			w = "~" + strings.TrimPrefix(w, home)
+		}
+		if w != "" {
+			words = append(words, w)
+		}
+	}
+	lines := fmt.Sprintf("%-8s %-8s %s\n", p.Part, p.State, strings.Join(words, ", "))
+	if p.Do != "" {
+		lines += fmt.Sprintf("%-17s → %s\n", "", text.Line(p.Do))
+	}
+	return lines
+}

@@ -15,7 +15,7 @@ import (
 func hookUpVerb(h hookUp) front.Verb {
 	var o options
 	return front.Verb{
-		Name: h.name, Args: strings.TrimSpace("[flags] " + h.args + " [MORE...]"), Short: h.short, Long: h.long,
+		Name: h.name, Args: strings.Join(strings.Fields("[flags] "+h.args+" [MORE...]"), " "), Short: h.short, Long: h.long,
 		Flags: o.flags, Settings: []string{"claude_home"},
 		Run:   func(ctx context.Context, c *front.Call) error { return carryOut(ctx, c, h, o) },
 		Files: h.files, Examples: h.examples,
@@ -86,8 +86,7 @@ func unfinished(c *front.Call, asked int, o options, err error) error {
 	if !errors.As(err, &left) {
 		return err
 	}
-	if asked == 1 {
-		cause := left.Failed[0].Err
+	if cause := left.Failed[0].Err; asked == 1 || errors.Is(cause, context.Canceled) {
 		switch {
 		case errors.Is(cause, install.ErrTools):
 			return front.Fail(front.ExitConfig, cause)

@@ -25,6 +25,10 @@ func TestMain(m *testing.M) { script.MainWith(m, "herdr", "shinstall", main) }
 // The program herdr is the stand-in for herdr; none of its servers runs at
 // first.
 func TestScripts(t *testing.T) {
+	testscript.Run(t, params(t, func(*testscript.Env) error { return nil }))
+}
+
+func params(t *testing.T, more func(*testscript.Env) error) testscript.Params {
 	b := &builder{t: t, dir: t.TempDir(), built: map[string]func() error{}}
 	p := script.Params(t)
 	setup := p.Setup
@@ -40,11 +44,11 @@ func TestScripts(t *testing.T) {
 		e.Setenv("HOME", home)
 		e.Setenv("SHELL", "/bin/sh")
 		e.Setenv("FAKEHERDR_TIMINGS", "short")
-		return nil
+		return more(e)
 	}
 	p.Cmds["tools"] = b.tools
 	p.Cmds["claude"] = b.claude
-	testscript.Run(t, p)
+	return p
 }
 
 // builder builds each program once.

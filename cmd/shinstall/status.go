@@ -3,12 +3,8 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
-	"strings"
 
 	"sessionhub/cmd/internal/front"
-	"sessionhub/lib/install"
-	"sessionhub/lib/text"
 )
 
 func statusVerb() front.Verb {
@@ -38,39 +34,22 @@ func status(ctx context.Context, c *front.Call, o options) error {
 	if err != nil {
 		return front.Fail(front.ExitConfig, err)
 	}
+	w, err := newWatcher(c, tools)
+	if err != nil {
+		return err
+	}
+	print := partPrinter(c, o)
 	for _, h := range hookUps() {
 		t, err := h.target(c, o, tools, nil)
 		if err != nil {
 			return err
 		}
-		if err := printPart(c, o, t.Look(ctx)); err != nil {
+		if err := print(t.Look(ctx)); err != nil {
 			return err
 		}
 	}
-	w, err := newWatcher(c, tools)
-	if err != nil {
+	if err := print(w.Look(ctx)); err != nil {
 		return err
 	}
-	if err := printPart(c, o, w.Look(ctx)); err != nil {
-		return err
-	}
-	return printPart(c, o, configPart(c))
-}
-
-func printPart(c *front.Call, o options, p install.Part) error {
-	if o.json || !c.Terminal() {
-		return front.PrintJSON(c.Stdout, p)
-	}
-	var words []string
-	for _, w := range []string{p.Version, p.Path, p.Detail} {
-		if w != "" {
-			words = append(words, text.Line(w))
-		}
-	}
-	line := fmt.Sprintf("%-8s %-8s %s", p.Part, p.State, strings.Join(words, ", "))
-	if p.Do != "" {
-		line += "  → " + p.Do
-	}
-	_, err := fmt.Fprintln(c.Stdout, strings.TrimRight(line, " "))
-	return err
+	return print(configPart(c))
 }

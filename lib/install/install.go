@@ -38,21 +38,25 @@ type Installer struct {
 // it and does not keep those after it from being tried. The error is an
 // *Unfinished.
 func (i *Installer) Install(ctx context.Context) error {
-	return i.each(i.Targets, func(t Target, r *Run) error { return t.Install(ctx, r) })
+	return i.each(ctx, i.Targets, func(t Target, r *Run) error { return t.Install(ctx, r) })
 }
 
 // Remove takes the targets away, the last one first.
 func (i *Installer) Remove(ctx context.Context) error {
 	list := slices.Clone(i.Targets)
 	slices.Reverse(list)
-	return i.each(list, func(t Target, r *Run) error { return t.Remove(ctx, r) })
+	return i.each(ctx, list, func(t Target, r *Run) error { return t.Remove(ctx, r) })
 }
 
-func (i *Installer) each(list []Target, do func(Target, *Run) error) error {
+func (i *Installer) each(ctx context.Context, list []Target, do func(Target, *Run) error) error {
 	var left Unfinished
 	for _, t := range list {
 		r := &Run{Target: t.Name(), DryRun: i.DryRun, Report: i.Report}
-		if err := do(t, r); err != nil {
+		err := ctx.Err() // who pressed Ctrl-C wants no more of it
+		if err == nil {
+			err = do(t, r)
+		}
+		if err != nil {
 			r.failed(err)
 			left.Failed = append(left.Failed, Failure{t.Name(), err})
 		}

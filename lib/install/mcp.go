@@ -16,6 +16,7 @@ type MCP struct {
 	Tools  Tools
 	Claude string // the program; "" looks on the PATH
 	Getenv func(string) string
+	Home   string // Claude Code's folder, when it is not the one of the environment
 	Dir    string // the folder whose own registrations are told of; "" is none
 }
 
@@ -65,8 +66,9 @@ func (m *MCP) register(ctx context.Context, r *Run, claude string, have server) 
 		if err := m.unregister(ctx, r, claude); err != nil {
 			return err
 		}
+		ctx = context.WithoutCancel(ctx) // half of it done would be worse
 	}
-	add := Command{Argv: []string{claude, "mcp", "add", "-s", "user", MCPName, "--", m.want().command, "mcp"}, Dir: neutral}
+	add := m.command(claude, neutral, "add", "-s", "user", MCPName, "--", m.want().command, "mcp")
 	out, ran, err := r.Do(ctx, "register", add)
 	if err != nil || !ran {
 		return err
@@ -85,7 +87,7 @@ func (m *MCP) register(ctx context.Context, r *Run, claude string, have server) 
 }
 
 func (m *MCP) unregister(ctx context.Context, r *Run, claude string) error {
-	remove := Command{Argv: []string{claude, "mcp", "remove", "-s", "user", MCPName}, Dir: neutral}
+	remove := m.command(claude, neutral, "remove", "-s", "user", MCPName)
 	out, ran, err := r.Do(ctx, "unregister", remove)
 	if err != nil || !ran {
 		return err
@@ -151,12 +153,20 @@ func (m *MCP) Look(ctx context.Context) Part {
 	return p
 }
 
+func (m *MCP) command(claude, dir string, args ...string) Command {
+	c := Command{Argv: append([]string{claude, "mcp"}, args...), Dir: dir}
+	if m.Home != "" {
+		c.Env = []string{"CLAUDE_CONFIG_DIR=" + m.Home}
+	}
+	return c
+}
+
 func (m *MCP) claude() (string, error) { return program(m.Claude, "claude", "--claude", m.Getenv) }
 
 // get asks Claude which server of our name counts in a folder; the zero server
 // is none.
 func (m *MCP) get(ctx context.Context, claude, dir string) (server, error) {
-	c := Command{Argv: []string{claude, "mcp", "get", MCPName}, Dir: dir}
+	c := m.command(claude, dir, "get", MCPName)
 	out, err := Ask(ctx, c)
 	if err != nil {
 		return server{}, err

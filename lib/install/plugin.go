@@ -133,6 +133,7 @@ func (l *linking) link(ctx context.Context, r *Run) error {
 	if l.have != nil && !l.linkedHere() {
 		r.Note("link", "%s, and is replaced", came(*l.have))
 	}
+	ctx = context.WithoutCancel(ctx)             // half of it done would be worse
 	disabled := l.have != nil && !l.have.Enabled // left out, it would be switched on again
 	if l.have != nil && l.server {
 		if err := l.cli.run(ctx, r, "unlink", "unlink", herdr.OwnPlugin); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/invopop/jsonschema"
 
+	"sessionhub/lib/install"
 	"sessionhub/lib/queue"
 	"sessionhub/lib/record"
 	"sessionhub/lib/watch"
@@ -49,6 +50,8 @@ func records() map[string]any {
 		"queue-stat":     queue.Stat{},
 		"drain-result":   watch.Result{},
 		"watcher-status": watch.Report{},
+		"install-step":   install.Step{},
+		"install-part":   install.Part{},
 	}
 }
 
@@ -89,6 +92,10 @@ func special(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[record.Kind]():
 		return enum(record.KindUpsert, record.KindState, record.KindClosed, record.KindEnded, record.KindReport,
 			record.KindTitle, record.KindSnapshot, record.KindAsk, record.KindAskEnded)
+	case reflect.TypeFor[install.Outcome]():
+		return enum(install.Changed, install.Unchanged, install.Planned, install.Noted, install.Failed)
+	case reflect.TypeFor[install.State]():
+		return enum(install.Ready, install.Missing, install.Stale, install.Off, install.Unclear)
 	case reflect.TypeFor[json.RawMessage]():
 		return &jsonschema.Schema{Type: "object"}
 	}
