@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"sessionhub/lib/install"
@@ -36,6 +38,28 @@ func TestPartLines(t *testing.T) {
 	} {
 		if got := partLines(c.part, "/home/dev"); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
+
+// Several things can be named, each with its own arguments.
+func TestParse(t *testing.T) {
+	all := []hookUp{{name: "plugin"}, {name: "join", args: "URL"}, {name: "hooks"}}
+	for words, want := range map[string]string{
+		"plugin":               "map[plugin:[]]",
+		"hooks plugin":         "map[hooks:[] plugin:[]]",
+		"join http://x hooks":  "map[hooks:[] join:[http://x]]",
+		"hooks join plugin":    "map[hooks:[] join:[plugin]]", // an argument, whatever it looks like
+		"plugin join":          `join: URL is wanted`,
+		"join http://x nobody": `"nobody" is nothing to hook up`,
+	} {
+		named, err := parse(all, strings.Fields(words))
+		got := fmt.Sprint(named)
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", words, got, want)
 		}
 	}
 }

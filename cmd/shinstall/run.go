@@ -25,7 +25,8 @@ func hookUpVerb(h hookUp) front.Verb {
 
 // carryOut hooks up, or takes away, what the verb and the words after it name.
 func carryOut(ctx context.Context, c *front.Call, first hookUp, o options) error {
-	named, err := parse(first, c.Args)
+	all := hookUps()
+	named, err := parse(all, append([]string{first.name}, c.Args...))
 	if err != nil {
 		return err
 	}
@@ -34,7 +35,10 @@ func carryOut(ctx context.Context, c *front.Call, first hookUp, o options) error
 		return front.Fail(front.ExitConfig, err)
 	}
 	i := &install.Installer{DryRun: o.dryRun, Report: reporter(c, o)}
-	for _, h := range hookUps() {
+	if s := tools.Doubt(c.Getenv); s != "" && !o.remove {
+		i.Report(install.Step{Target: "tools", Step: "path", OK: true, Outcome: install.Noted, Detail: s})
+	}
+	for _, h := range all {
 		args, ok := named[h.name]
 		if !ok {
 			continue
@@ -54,10 +58,8 @@ func carryOut(ctx context.Context, c *front.Call, first hookUp, o options) error
 }
 
 // parse reads "plugin hooks join URL": what is named, each with its arguments.
-func parse(first hookUp, words []string) (map[string][]string, error) {
+func parse(all []hookUp, words []string) (map[string][]string, error) {
 	named := map[string][]string{}
-	all := hookUps()
-	words = append([]string{first.name}, words...)
 	for len(words) > 0 {
 		i := slices.IndexFunc(all, func(h hookUp) bool { return h.name == words[0] })
 		if i < 0 {

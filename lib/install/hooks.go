@@ -180,9 +180,6 @@ func (h *Hooks) notes(r *Run, text []byte) {
 	if n := foreign(d, "sessionhub"); n > 0 {
 		r.Note("foreign", "%s has %d of another program, `sessionhub hook …`, which tell of the same sessions: they are left as they are", h.path(), n)
 	}
-	if p := h.Tools.Passing(); p != "" {
-		r.Note("path", "%s", p)
-	}
 }
 
 // disabled reports whether the settings switch all hooks off.

@@ -73,9 +73,6 @@ func (p *Plugin) Install(ctx context.Context, r *Run) error {
 	if l.have != nil && !l.have.Enabled {
 		r.Note("link", "the plugin is disabled, and stays so: herdr plugin enable %s switches it on", herdr.OwnPlugin)
 	}
-	if s := p.Tools.Passing(); s != "" {
-		r.Note("path", "%s", s)
-	}
 	on := l.have == nil || l.have.Enabled
 	if err := p.Watcher.HandOver(ctx, r, stale, on); err != nil {
 		return err

@@ -100,13 +100,23 @@ func executable(path string) error {
 	return nil
 }
 
-// Passing says why the path will not last, or "" if nothing is known against
-// it.
-func (t Tools) Passing() string {
+// Doubt says why the path may not be what is meant, or "" if nothing is known
+// against it.
+func (t Tools) Doubt(getenv func(string) string) string {
 	for _, part := range []string{"/nix/store/", "/Cellar/", "/go-build"} {
 		if strings.Contains(string(t)+"/", part) {
 			return fmt.Sprintf("%s goes away with the next upgrade: put the tools on the PATH, or name a lasting folder with --bin-dir", t)
 		}
+	}
+	for _, dir := range filepath.SplitList(getenv("PATH")) {
+		other := filepath.Join(dir, "shinstall")
+		if !filepath.IsAbs(dir) || executable(other) != nil {
+			continue
+		}
+		if samePlace(other, t.Path("shinstall")) {
+			return ""
+		}
+		return fmt.Sprintf("the tools of %s are named, not those of %s, which is on the PATH", t, dir)
 	}
 	return ""
 }

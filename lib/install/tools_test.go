@@ -45,11 +45,15 @@ func TestA30ToolsAreNamedWhereTheyStay(t *testing.T) {
 	if _, err := FindTools("shinstall", env(map[string]string{"PATH": root})); !errors.Is(err, ErrTools) {
 		t.Errorf("got %v", err)
 	}
-	if s := Tools(versioned).Passing(); !strings.Contains(s, "goes away with the next upgrade") {
-		t.Errorf("got %q", s)
-	}
-	if s := Tools(linked).Passing(); s != "" {
-		t.Errorf("got %q", s)
+	path := env(map[string]string{"PATH": "relative:" + linked})
+	for tools, want := range map[Tools]string{
+		Tools(versioned): versioned + " goes away with the next upgrade: ",
+		Tools(linked):    "",
+		Tools(lone):      "the tools of " + lone + " are named, not those of " + linked + ", which is on the PATH",
+	} {
+		if got := tools.Doubt(path); !strings.HasPrefix(got, want) || (got == "") != (want == "") {
+			t.Errorf("%s: %q", tools, got)
+		}
 	}
 }
 
