@@ -1,13 +1,12 @@
 # sessionhub: build, install, test. `make help` lists the targets.
 SHELL    := /bin/sh
-TOOLS    := shq shwatch shctl shhub
+TOOLS    := shq shwatch shctl shinstall shhub
 # Programs that tools run; people don't, so they have no manual page.
 HELPERS  := shq-mcp
 PREFIX   ?= $(HOME)/.local
 DESTDIR  ?=
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0)
 COMMIT   ?= $(shell git rev-parse --short HEAD 2>/dev/null || echo unknown)
-PLUGIN    = $(PREFIX)/share/sessionhub/herdr-plugin
 FRONT    := sessionhub/cmd/internal/front
 LDFLAGS  := -s -w -X $(FRONT).version=$(VERSION) -X $(FRONT).commit=$(COMMIT)
 GOBUILD  := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
@@ -55,11 +54,11 @@ install: build
 	@for t in $(HELPERS); do \
 	  install -m 755 bin/$$t '$(DESTDIR)$(PREFIX)/bin/'.$$t.new && mv -f '$(DESTDIR)$(PREFIX)/bin/'.$$t.new '$(DESTDIR)$(PREFIX)/bin/'$$t || exit 1; \
 	done
-	@install -d '$(DESTDIR)$(PLUGIN)' && sed -e 's|@BINDIR@|$(PREFIX)/bin|g' -e 's|@VERSION@|$(VERSION)|' docs/herdr-plugin.toml.in > '$(DESTDIR)$(PLUGIN)/herdr-plugin.toml'
-	@echo 'the plugin for herdr is in $(DESTDIR)$(PLUGIN): herdr plugin link $(PLUGIN)'
+	@echo 'now hook it up: $(PREFIX)/bin/shinstall plugin hooks mcp (--dry-run shows what that changes); again after every upgrade'
 
 uninstall:
-	@rm -rf '$(DESTDIR)$(PLUGIN)'
+	@[ -n '$(DESTDIR)' ] || [ ! -e "$${XDG_DATA_HOME:-$$HOME/.local/share}/sessionhub/herdr-plugin" ] || \
+	  { echo 'make: uninstall: herdr would go on calling the tools: first run shinstall plugin hooks mcp --remove' >&2; exit 1; }
 	@for t in $(HELPERS); do rm -f '$(DESTDIR)$(PREFIX)/bin/'$$t; done
 	@for t in $(TOOLS); do \
 	  rm -f '$(DESTDIR)$(PREFIX)/bin/'$$t '$(DESTDIR)$(PREFIX)/share/man/man1/'$$t.1 \

@@ -13,11 +13,11 @@ import (
 // floors are the packages from the ground up. Sub-packages stand on the floor
 // of their parent.
 var floors = [][]string{
-	{"lib/lock", "lib/detach", "lib/text", "lib/runlog", "lib/jsonl", "lib/git"},
+	{"lib/lock", "lib/detach", "lib/text", "lib/runlog", "lib/jsonl", "lib/git", "lib/shell", "lib/jsonedit"},
 	{"lib/record"},
 	{"lib/config", "lib/state", "lib/queue", "lib/herdr", "lib/claude", "lib/hubclient"},
 	{"lib/presence", "lib/session", "lib/claude/claudetest"},
-	{"lib/hook", "lib/watch", "lib/mcp", "lib/control", "lib/hub"},
+	{"lib/hook", "lib/watch", "lib/mcp", "lib/control", "lib/hub", "lib/install"},
 	{"cmd"},
 }
 

@@ -17,9 +17,12 @@ func tool() front.Tool {
 		Short: "see all sessions on all machines",
 		Long: `shctl asks the hub: which sessions are there, which waits for me, what did it
 do? People get tables, programs JSON lines.`,
-		Verbs: []front.Verb{statusVerb(), showVerb(), inboxVerb(), archiveVerb(), readVerb(), instructionsVerb(),
-			remoteVerb(), sendVerb(), startVerb(), resumeVerb(), requestVerb(), cancelVerb(), pollVerb(), claimVerb(), doVerb(), postVerb()},
-		See: []string{"shq(1)", "shwatch(1)", "shhub(1)"},
+		Verbs: []front.Verb{
+			statusVerb(), showVerb(), inboxVerb(), archiveVerb(), readVerb(), instructionsVerb(), openVerb(),
+			remoteVerb(), sendVerb(), startVerb(), resumeVerb(), requestVerb(), cancelVerb(),
+			pollVerb(), claimVerb(), doVerb(), postVerb(),
+		},
+		See: []string{"shq(1)", "shwatch(1)", "shinstall(1)", "shhub(1)"},
 	}
 }
 

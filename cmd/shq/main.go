@@ -33,7 +33,7 @@ func tool() front.Tool {
 appends records to the queue in the state directory, from where shwatch takes
 them to the hub. It never waits for a network.`,
 		Verbs: []front.Verb{eventVerb(), hookVerb(), mcpVerb(), addVerb(), reportVerb(), titleVerb(), catVerb(), statVerb()},
-		See:   []string{"shwatch(1)", "shctl(1)", "shhub(1)"},
+		See:   []string{"shwatch(1)", "shctl(1)", "shinstall(1)", "shhub(1)"},
 	}
 }
 

@@ -15,7 +15,7 @@ hook and shq's hooks start it; one runs for a state directory.`,
 		Verbs: []front.Verb{
 			runVerb(), startupVerb(), snapshotVerb(), coalesceVerb(), drainVerb(), instructionsVerb(), statusVerb(), stopVerb(),
 		},
-		See: []string{"shq(1)", "shctl(1)", "shhub(1)"},
+		See: []string{"shq(1)", "shctl(1)", "shinstall(1)", "shhub(1)"},
 	}
 }
 

@@ -51,20 +51,22 @@ func Path(getenv func(string) string) string {
 }
 
 // Load reads the config file that the environment names. A missing file gives
-// the defaults. The error names file, line and key.
+// the defaults, and so does one that can't be read or makes no sense, with an
+// error that names file, line and key.
 func Load(getenv func(string) string) (Config, error) {
 	path := Path(getenv)
-	c := defaults(getenv, filepath.Dir(path))
+	none := defaults(getenv, filepath.Dir(path)).expand(getenv)
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return c.expand(getenv), nil
+		return none, nil
 	}
 	if err != nil {
-		return Config{}, fmt.Errorf("%w: %w", ErrInvalid, err)
+		return none, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	defer f.Close()
+	c := defaults(getenv, filepath.Dir(path))
 	if err := decode(f, &c); err != nil {
-		return Config{}, fmt.Errorf("%w: %s: %w", ErrInvalid, path, err)
+		return none, fmt.Errorf("%w: %s: %w", ErrInvalid, path, err)
 	}
 	return c.expand(getenv), nil
 }

@@ -5,6 +5,13 @@ import (
 	"encoding/json"
 )
 
+// sessionhub's own plugin: its id, and the panes that it can open.
+const (
+	OwnPlugin  = "sessionhub"
+	PanePicker = "picker"
+	PaneInbox  = "inbox"
+)
+
 // Plugin is a linked or installed plugin.
 type Plugin struct {
 	PluginID        string          `json:"plugin_id"`
@@ -14,11 +21,23 @@ type Plugin struct {
 	ManifestPath    string          `json:"manifest_path"`
 	PluginRoot      string          `json:"plugin_root"`
 	Enabled         bool            `json:"enabled"`
+	Source          PluginSource    `json:"source"`
 	Startup         []PluginHook    `json:"startup"`
 	Events          []PluginHook    `json:"events"`
 	Actions         []PluginCommand `json:"actions"`
 	Panes           []PluginCommand `json:"panes"`
 	Warnings        []string        `json:"warnings"`
+}
+
+// SourceGitHub is the kind of source of a plugin that herdr itself cloned.
+const SourceGitHub = "github"
+
+// PluginSource is where a plugin came from.
+type PluginSource struct {
+	Kind        string `json:"kind"` // "local", or SourceGitHub
+	Owner       string `json:"owner"`
+	Repo        string `json:"repo"`
+	ManagedPath string `json:"managed_path"` // of a clone
 }
 
 // PluginHook is a command that herdr runs at a startup or an event.

@@ -29,18 +29,18 @@ type Reason int
 
 // The reasons.
 const (
-	NoReason    Reason = iota
-	Absent             // no pane runs it
-	Elsewhere          // it runs where nothing can be typed
-	Twice              // it runs in several panes
-	Background         // its pane only shows it: it runs in the background
-	Unsure             // herdr, or the session's pane, is not understood now
-	Working            // a turn is under way
-	Blocked            // a prompt waits for a person
-	Dialog             // a dialog, a search, a picker or another view is open
-	Draft              // text stands in its input line
-	NotAPrompt         // its screen does not show an input line
-	JustPrompted       // somebody's prompt is on its way
+	NoReason     Reason = iota
+	Absent              // no pane runs it
+	Elsewhere           // it runs where nothing can be typed
+	Twice               // it runs in several panes
+	Background          // its pane only shows it: it runs in the background
+	Unsure              // herdr, or the session's pane, is not understood now
+	Working             // a turn is under way
+	Blocked             // a prompt waits for a person
+	Dialog              // a dialog, a search, a picker or another view is open
+	Draft               // text stands in its input line
+	NotAPrompt          // its screen does not show an input line
+	JustPrompted        // somebody's prompt is on its way
 )
 
 // Gate is whether text may be typed into a session's pane now, and which pane

@@ -109,7 +109,7 @@ type Watcher struct {
 	Version string
 	Sockets []string // herdr servers to watch besides the learned ones
 	Claude  string   // Claude's folder of live sessions, watched for changes
-	Child   *Child // kept running beside the watcher; nil for none
+	Child   *Child   // kept running beside the watcher; nil for none
 	Timing  Timing
 	Now     func() time.Time
 	Owns    func() bool // is the state directory still this watcher's? nil is yes

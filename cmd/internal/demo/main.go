@@ -87,7 +87,7 @@ func (d *demo) set(root, bin string) error {
 		return err
 	}
 	d.h = d.w.Herdr()
-	dir, err := d.w.Plugin("docs/herdr-plugin.toml.in")
+	dir, err := d.w.Plugin()
 	if err != nil {
 		return err
 	}

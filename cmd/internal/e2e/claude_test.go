@@ -83,7 +83,7 @@ func TestRealClaudeInTheDouble(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	dir, err := w.Plugin("../../../docs/herdr-plugin.toml.in")
+	dir, err := w.Plugin()
 	if err != nil {
 		t.Fatal(err)
 	}

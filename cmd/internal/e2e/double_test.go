@@ -24,7 +24,7 @@ func TestMainJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	dir, err := w.Plugin("../../../docs/herdr-plugin.toml.in")
+	dir, err := w.Plugin()
 	if err != nil {
 		t.Fatal(err)
 	}

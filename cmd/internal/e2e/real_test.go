@@ -38,7 +38,7 @@ func (r *real) begin(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "config.toml"), []byte(conf), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	plugin, err := w.Plugin("../../../docs/herdr-plugin.toml.in")
+	plugin, err := w.Plugin()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,8 @@ func (f *flow) printed(session string) {
 		{"item", "shq", []string{"cat"}},
 		{"snapshot", "shwatch", []string{"snapshot", "--explain", "--herdr", f.w.Socket}},
 		{"watcher-status", "shwatch", []string{"status"}},
+		{"install-part", "shinstall", []string{"status"}},
+		{"install-step", "shinstall", []string{"hooks", "--dry-run"}},
 	} {
 		out, err := f.w.Tool(c.tool, c.args...)
 		if err != nil {

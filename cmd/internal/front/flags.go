@@ -52,9 +52,6 @@ func (c *Call) settings(fs *flag.FlagSet, names []string) error {
 		return nil
 	}
 	conf, err := config.Load(c.Getenv)
-	if err != nil {
-		conf = config.Config{}
-	}
 	c.Config = conf
 	all := settings()
 	env := flag.NewFlagSet("environment", flag.ContinueOnError)

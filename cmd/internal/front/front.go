@@ -43,6 +43,7 @@ type Verb struct {
 	Examples []Example
 	Files    []string
 	Exits    []Exit // besides 0, 1 and 64
+	Patient  bool   // it runs with a broken config file, too: Call.ConfigErr
 	Guest    bool   // it runs in another program and ends with status 0 always
 }
 
@@ -67,10 +68,11 @@ type Env struct {
 // Call is one run of a verb.
 type Call struct {
 	Env
-	Args    []string
-	Config  config.Config // with Verb.Settings from flags and environment
-	Tool    string
-	Version Version
+	Args      []string
+	Config    config.Config // with Verb.Settings from flags and environment
+	ConfigErr error         // of a Patient verb: what is wrong with the config file
+	Tool      string
+	Version   Version
 }
 
 // Main runs the tool as a process: SIGINT and SIGTERM end the context.
@@ -169,10 +171,10 @@ func (t Tool) run(ctx context.Context, env Env, path []string, verb Verb, rest [
 		Name:    verb.Name,
 		FlagSet: fs,
 		Exec: func(ctx context.Context, args []string) error {
-			if confErr != nil {
+			if confErr != nil && !verb.Patient {
 				return confErr
 			}
-			call.Args = args
+			call.Args, call.ConfigErr = args, confErr
 			return verb.Run(ctx, call)
 		},
 		UsageFunc: func(*ffcli.Command) string { return "" },

@@ -11,6 +11,7 @@ import (
 
 	"github.com/invopop/jsonschema"
 
+	"sessionhub/lib/install"
 	"sessionhub/lib/queue"
 	"sessionhub/lib/record"
 	"sessionhub/lib/watch"
@@ -53,6 +54,8 @@ func records() map[string]any {
 		"queue-stat":     queue.Stat{},
 		"drain-result":   watch.Result{},
 		"watcher-status": watch.Report{},
+		"install-step":   install.Step{},
+		"install-part":   install.Part{},
 	}
 }
 
@@ -98,6 +101,10 @@ func special(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[record.RequestState]():
 		return enum(record.RequestQueued, record.RequestOffered, record.RequestDone, record.RequestFailed, record.RequestDelivered,
 			record.RequestRefused, record.RequestExpired, record.ResultBusy)
+	case reflect.TypeFor[install.Outcome]():
+		return enum(install.Changed, install.Unchanged, install.Planned, install.Noted, install.Failed)
+	case reflect.TypeFor[install.State]():
+		return enum(install.Ready, install.Missing, install.Stale, install.Off, install.Unclear)
 	case reflect.TypeFor[json.RawMessage]():
 		return &jsonschema.Schema{Type: "object"}
 	}

@@ -11,23 +11,35 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"sessionhub/lib/herdr/herdrtest"
+	"sessionhub/lib/herdr/herdrtest/fakecli"
 	"sessionhub/lib/hub/hubtest"
 )
 
-// Main lets a test binary be the tool when a script runs it.
-func Main(m *testing.M, tool string, main func()) {
-	testscript.Main(m, map[string]func(){tool: main})
+// Main lets a test binary be the tool when a script runs it, and the stand-in
+// for herdr under the name herdr-cli: herdr alone is a command of the scripts.
+func Main(m *testing.M, tool string, main func()) { MainWith(m, "herdr-cli", tool, main) }
+
+// MainWith is Main with another name for the stand-in for herdr.
+func MainWith(m *testing.M, herdr, tool string, main func()) {
+	testscript.Main(m, map[string]func(){tool: main, herdr: func() {
+		os.Exit(fakecli.Main(fakecli.Process{
+			Args: os.Args[1:], Getenv: os.Getenv, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		}))
+	}})
 }
 
-// Run runs the scripts in testdata/script. Besides the commands of testscript
+// Run runs the scripts in testdata/script.
+func Run(t *testing.T) { testscript.Run(t, Params(t)) }
+
+// Params are how the scripts in testdata/script are run. Besides the commands of testscript
 // they have:
 //
 //	hub            start a hub and write config.toml and tokens for it
 //	hub down|up    end it, or start it again
 //	hub ok|unavailable|unauthorized   let it fail
 //	herdr          start a double of herdr; HERDR_SOCKET_PATH names its socket
-func Run(t *testing.T) {
-	testscript.Run(t, testscript.Params{
+func Params(t *testing.T) testscript.Params {
+	return testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -45,7 +57,7 @@ func Run(t *testing.T) {
 				ts.Setenv("HERDR_SOCKET_PATH", s.Client().Socket)
 			},
 		},
-	})
+	}
 }
 
 // hubs is the name of a script's value that holds its hub.

@@ -128,13 +128,12 @@ func (w *World) KillHub() error {
 }
 
 // Plugin writes the plugin's manifest and returns its folder, to be linked.
-func (w *World) Plugin(template string) (string, error) {
-	b, err := os.ReadFile(template)
+func (w *World) Plugin() (string, error) {
+	text, err := w.Tool("shinstall", "manifest", "--bin-dir", w.Bin)
 	if err != nil {
 		return "", err
 	}
-	text := strings.NewReplacer("@BINDIR@", w.Bin, "@VERSION@", "0.1.0").Replace(string(b))
-	return w.plugin(), os.WriteFile(filepath.Join(w.plugin(), "herdr-plugin.toml"), []byte(text), 0o600)
+	return w.plugin(), os.WriteFile(filepath.Join(w.plugin(), "herdr-plugin.toml"), text, 0o600)
 }
 
 // Herdr is a client of the world's herdr.

@@ -89,3 +89,8 @@ func TestRealClaudeConforms(t *testing.T) {
 	RealHome(t, r.home, r.app)
 	conform(t, r)
 }
+
+// The stand-in's `claude mcp` was made after what the real one says.
+func TestRealClaudeMCP(t *testing.T) {
+	talkMCP(t, RealBin(t), RealEnv("http://127.0.0.1:9")...)
+}

@@ -21,6 +21,8 @@
 // Esc interrupts and denies, Ctrl-C and Ctrl-D pressed twice end it, Ctrl-Z
 // suspends it. In a directory that ~/.claude.json does not trust it asks first.
 //
+// `claude mcp add|get|list|remove` keep servers on stdio where the real one does.
+//
 // FAKECLAUDE_SILENT keeps it from reporting to herdr, as when herdr's hook is not
 // installed. FAKECLAUDE_REMOTE is the link that /remote-control gives; without
 // it there is no account. FAKECLAUDE_REMOTE_SHOWS lets it stand on the screen
@@ -41,6 +43,9 @@ import (
 const version = "2.1.332"
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "mcp" {
+		os.Exit(runMCP(os.Args[2:]))
+	}
 	o := parse(os.Args[1:])
 	if o.version {
 		fmt.Println(version + " (Claude Code)")
