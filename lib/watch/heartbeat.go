@@ -93,7 +93,7 @@ func (w *Watcher) snapshot(herdrSession, version string, live []record.LiveSessi
 		HerdrSession: herdrSession, HerdrVersion: version, ToolsVersion: w.Version,
 		Sessions: slices.Clone(live), UnidentifiedPanes: slices.Clone(un),
 	}
-	s.Sessions = slices.DeleteFunc(s.Sessions, func(l record.LiveSession) bool { return w.leaves(l.Session) })
+	s.Sessions = slices.DeleteFunc(s.Sessions, func(l record.LiveSession) bool { return w.leaves(&l) })
 	if s.Sessions == nil {
 		s.Sessions = []record.LiveSession{}
 	}
@@ -169,6 +169,7 @@ func (w *Watcher) outsiders(ctx context.Context) ([]record.LiveSession, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.notePIDs(list)
 	list = slices.DeleteFunc(slices.Clone(list), func(l record.LiveSession) bool {
 		for _, s := range w.servers {
 			if w.accounts(s, l.Session) {
