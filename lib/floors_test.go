@@ -17,7 +17,7 @@ var floors = [][]string{
 	{"lib/record"},
 	{"lib/config", "lib/state", "lib/queue", "lib/herdr", "lib/claude", "lib/hubclient"},
 	{"lib/presence", "lib/claude/claudetest"},
-	{"lib/hook", "lib/watch", "lib/hub"},
+	{"lib/hook", "lib/watch", "lib/digest", "lib/hub"},
 	{"cmd"},
 }
 
