@@ -1,5 +1,7 @@
 package digest
 
+import "slices"
+
 // line is what a line of a transcript says, as far as a digest wants it. The
 // fields are named as in the line (shape seen with Claude Code 2.1.332).
 type line struct {
@@ -32,8 +34,15 @@ type message struct{ id, model, content, usage raw }
 // attachment is the "attachment" of a line of that type.
 type attachment struct{ kind, prompt, commandMode, isMeta, origin raw }
 
-// parse reads a line. ok is false when it is no JSON object. Of a key that
-// stands there twice the last one counts, as in encoding/json. The values
+// telling are the types of the lines that a digest is made of.
+var telling = []string{"user", "assistant", "system", "attachment", "custom-title", "ai-title"}
+
+// parse reads a line. ok is false when it says nothing to a digest: when it is
+// no JSON object, of another type than those, a subagent's (older versions keep
+// them in the same file), a result of a tool, or an attachment that is no
+// prompt. Those are nearly all bytes of a transcript, and one of these facts
+// stands near the start of most such lines: what follows it is not looked at.
+// For that, of a key that stands there twice the first one counts. The values
 // share b's memory.
 func (l *line) parse(b []byte) (ok bool) {
 	*l = line{}
@@ -41,32 +50,37 @@ func (l *line) parse(b []byte) (ok bool) {
 	if s.space() != '{' {
 		return false
 	}
+	var message, attached, origin, command, outcome bool // seen
 	s.object(func(key []byte) {
 		switch string(key) {
 		case "message":
-			l.message.parse(&s)
+			first(&s, &message, func() { l.message.parse(&s) })
 		case "attachment":
-			l.attachment.parse(&s)
+			first(&s, &attached, func() { l.attachment.parse(&s) })
 		case "origin":
-			l.origin = s.inner("kind")
+			first(&s, &origin, func() { l.origin = s.inner("kind") })
 		case "commandRun":
-			l.command = s.inner("command")
+			first(&s, &command, func() { l.command = s.inner("command") })
 		case "commandOutcome":
-			l.outcome = s.inner("kind")
-		default:
-			v := s.value()
-			if field := l.field(key); field != nil {
-				*field = v
+			first(&s, &outcome, func() { l.outcome = s.inner("kind") })
+		case "type":
+			if s.take(&l.kind) && !slices.ContainsFunc(telling, l.kind.is) {
+				s.fail()
 			}
+		case "isSidechain":
+			if s.take(&l.isSidechain) && l.isSidechain.isTrue() {
+				s.fail()
+			}
+		default:
+			s.take(l.field(key))
 		}
 	})
-	return s.end()
+	return s.end() && l.kind != nil
 }
 
+// field is where the value of a key belongs, nil if nowhere.
 func (l *line) field(key []byte) *raw {
 	switch string(key) {
-	case "type":
-		return &l.kind
 	case "subtype":
 		return &l.subtype
 	case "timestamp":
@@ -79,8 +93,6 @@ func (l *line) field(key []byte) *raw {
 		return &l.aiTitle
 	case "content":
 		return &l.content
-	case "isSidechain":
-		return &l.isSidechain
 	case "isMeta":
 		return &l.isMeta
 	case "isCompactSummary":
@@ -101,42 +113,93 @@ func (l *line) field(key []byte) *raw {
 	return nil
 }
 
+// parse takes a message. It fails at one that begins with a tool's result.
 func (m *message) parse(s *scanner) {
-	*m = message{}
 	s.members(func(key []byte) {
-		v := s.value()
 		switch string(key) {
 		case "id":
-			m.id = v
+			s.take(&m.id)
 		case "model":
-			m.model = v
-		case "content":
-			m.content = v
+			s.take(&m.model)
 		case "usage":
-			m.usage = v
+			s.take(&m.usage)
+		case "content":
+			if m.content == nil && s.space() == '[' {
+				m.content = s.noResult()
+			} else {
+				s.take(&m.content)
+			}
+		default:
+			s.value()
 		}
 	})
 }
 
-func (a *attachment) parse(s *scanner) {
-	*a = attachment{}
-	s.members(func(key []byte) {
-		if string(key) == "origin" {
-			a.origin = s.inner("kind")
+// noResult takes a list of blocks and fails when the first is a tool's result.
+func (s *scanner) noResult() raw {
+	start, n := s.i, 0
+	s.array(func() {
+		if n++; n > 1 {
+			s.value()
 			return
 		}
-		v := s.value()
+		var kind raw
+		s.members(func(key []byte) {
+			if string(key) != "type" {
+				s.value()
+			} else if s.take(&kind) && kind.is("tool_result") {
+				s.fail()
+			}
+		})
+	})
+	return raw(s.b[start:s.i])
+}
+
+// parse takes an attachment. It fails at one that is no prompt.
+func (a *attachment) parse(s *scanner) {
+	origin := false
+	s.members(func(key []byte) {
 		switch string(key) {
 		case "type":
-			a.kind = v
+			if s.take(&a.kind) && !a.kind.is("queued_command") {
+				s.fail()
+			}
 		case "prompt":
-			a.prompt = v
+			s.take(&a.prompt)
 		case "commandMode":
-			a.commandMode = v
+			s.take(&a.commandMode)
 		case "isMeta":
-			a.isMeta = v
+			s.take(&a.isMeta)
+		case "origin":
+			first(s, &origin, func() { a.origin = s.inner("kind") })
+		default:
+			s.value()
 		}
 	})
+	if a.kind == nil {
+		s.fail()
+	}
+}
+
+// take takes the next value into field, unless that has one. It reports
+// whether it did.
+func (s *scanner) take(field *raw) bool {
+	v := s.value()
+	if field == nil || *field != nil {
+		return false
+	}
+	*field = v
+	return !s.bad
+}
+
+// first calls take for the first of several values, and skips the others.
+func first(s *scanner, seen *bool, take func()) {
+	if *seen {
+		s.value()
+		return
+	}
+	*seen = true
+	take()
 }
 
 // members walks over the next value if it is an object, and skips it if not.
@@ -151,8 +214,10 @@ func (s *scanner) members(member func(key []byte)) {
 // inner takes the next value and returns the member of that name in it.
 func (s *scanner) inner(name string) (v raw) {
 	s.members(func(key []byte) {
-		if got := s.value(); string(key) == name {
-			v = got
+		if string(key) == name {
+			s.take(&v)
+		} else {
+			s.value()
 		}
 	})
 	return v
@@ -178,12 +243,13 @@ func blocks(content raw) (list []block, ok bool) {
 	s.array(func() {
 		var b block
 		s.members(func(key []byte) {
-			v := s.value()
 			switch string(key) {
 			case "type":
-				b.kind = v
+				s.take(&b.kind)
 			case "text":
-				b.text = v
+				s.take(&b.text)
+			default:
+				s.value()
 			}
 		})
 		list = append(list, b)

@@ -42,18 +42,18 @@ func clean(s string, n int) string { return text.Cut(text.Line(head(s)), n) }
 // schedules. Lines of `claude -p` and of older versions have no origin: there
 // the text tells.
 func (l *line) prompt() (string, bool) {
-	switch l.kind.text() {
-	case "user":
+	switch {
+	case l.kind.is("user"):
 		if l.isMeta.isTrue() || l.isCompact.isTrue() || l.isTranscript.isTrue() || l.isVirtual.isTrue() || l.toolUseResult != nil || !l.human() {
 			return "", false
 		}
 		return said(l.message.content)
-	case "attachment": // said while the model worked, and taken in then
+	case l.kind.is("attachment"): // said while the model worked, and taken in then
 		a := &l.attachment
-		if a.kind.text() != "queued_command" || a.isMeta.isTrue() {
+		if !a.kind.is("queued_command") || a.isMeta.isTrue() {
 			return "", false
 		}
-		if who := a.origin.text(); a.commandMode.text() != "prompt" || who != "" && who != "human" {
+		if who := a.origin.text(); !a.commandMode.is("prompt") || who != "" && who != "human" {
 			return "", false
 		}
 		return said(a.prompt)
@@ -66,7 +66,7 @@ func (l *line) human() bool {
 	if who := l.origin.text(); who != "" {
 		return who == "human"
 	}
-	if l.promptSource.text() == "system" {
+	if l.promptSource.is("system") {
 		return false
 	}
 	who := l.turnOrigin.text()
@@ -131,11 +131,12 @@ var (
 // without its wrapper.
 func typed(s string) string {
 	if strings.HasPrefix(s, "<command-message>") {
-		if m := commandName.FindStringSubmatch(s); m != nil {
-			s = m[1]
-			if a := commandArgs.FindStringSubmatch(s); a != nil {
-				s += " " + a[1]
-			}
+		name, args := commandName.FindStringSubmatch(s), commandArgs.FindStringSubmatch(s)
+		if name != nil {
+			s = name[1]
+		}
+		if name != nil && args != nil {
+			s += " " + args[1]
 		}
 	}
 	return pasted.ReplaceAllString(s, " ")

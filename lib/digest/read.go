@@ -151,6 +151,7 @@ func (m *memory) lines(r io.Reader) error {
 	for {
 		b, err := lr.Next()
 		if err != nil {
+			m.Tally.settle()
 			m.now = m.Tally
 			if errors.Is(err, io.EOF) {
 				return nil
@@ -161,9 +162,11 @@ func (m *memory) lines(r io.Reader) error {
 		short := !b.Long && !m.Inside
 		ok := short && l.parse(b.Bytes)
 		if short && b.Torn {
+			m.Tally.settle()
 			m.now = m.Tally.clone()
 			if ok {
 				m.now.add(&l)
+				m.now.settle()
 			}
 			return nil
 		}

@@ -20,7 +20,22 @@ func (v raw) text() string {
 	if len(v) < 2 || v[0] != '"' {
 		return ""
 	}
-	return string(unquote(v[1 : len(v)-1]))
+	if inner := v[1 : len(v)-1]; bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
+		return string(inner)
+	}
+	var s string
+	if json.Unmarshal(v, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// is reports whether v is a string with that text.
+func (v raw) is(word string) bool {
+	if len(v) == len(word)+2 && string(v[1:len(v)-1]) == word {
+		return v[0] == '"'
+	}
+	return bytes.IndexByte(v, '\\') >= 0 && v.text() == word
 }
 
 // isTrue reports the literal true.
@@ -37,19 +52,6 @@ func (v raw) count() int64 {
 		return 0
 	}
 	return n
-}
-
-// unquote resolves the escapes of what stood between quotes.
-func unquote(s []byte) []byte {
-	if bytes.IndexByte(s, '\\') < 0 && utf8.Valid(s) {
-		return s
-	}
-	var text string
-	quoted := append(append([]byte{'"'}, s...), '"')
-	if json.Unmarshal(quoted, &text) != nil {
-		return nil
-	}
-	return []byte(text)
 }
 
 // scanner walks over one JSON value without building it. It accepts exactly
@@ -132,12 +134,13 @@ func (s *scanner) object(member func(key []byte)) {
 		}
 		s.i++
 		switch {
+		case s.bad:
 		case member == nil:
 			s.value()
 		case escaped:
-			member(unquote(key))
+			member([]byte(key.text()))
 		default:
-			member(key)
+			member(key[1 : len(key)-1])
 		}
 		if !s.more('}') {
 			return
@@ -190,19 +193,17 @@ func (s *scanner) more(end byte) bool {
 	return false
 }
 
-// str takes a string, whose quote is next, and returns what is between the
-// quotes.
-func (s *scanner) str() (inner []byte, escaped bool) {
-	start := s.i + 1
-	for i := start; ; {
+// str takes a string, whose quote is next.
+func (s *scanner) str() (v raw, escaped bool) {
+	for i := s.i + 1; ; {
 		i = plainEnd(s.b, i)
 		switch {
 		case i == len(s.b) || s.b[i] < ' ':
 			s.fail()
 			return nil, false
 		case s.b[i] == '"':
-			s.i = i + 1
-			return s.b[start:i], escaped
+			v, s.i = raw(s.b[s.i:i+1]), i+1
+			return v, escaped
 		}
 		n := escapeLen(s.b[i:])
 		if n == 0 {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,42 +16,60 @@ import (
 // The slow reading of a transcript, with encoding/json and without any
 // shortcut, that the fast one must agree with on every input.
 
-func slowLine(b []byte) (l line, ok bool) {
-	if !bytes.HasPrefix(bytes.TrimLeft(b, " \t\r\n"), []byte("{")) {
-		return line{}, false
+// firsts are the members of an object; of a key that stands there twice the
+// first one. It is nil for what is no object.
+func firsts(b []byte) map[string]raw {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return nil
 	}
-	var top map[string]json.RawMessage
-	if json.Unmarshal(b, &top) != nil {
-		return line{}, false
-	}
-	within := func(key string) map[string]json.RawMessage {
-		var m map[string]json.RawMessage
-		if json.Unmarshal(top[key], &m) != nil {
+	m := map[string]raw{}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
 			return nil
 		}
-		return m
+		var v json.RawMessage
+		if dec.Decode(&v) != nil {
+			return nil
+		}
+		if _, twice := m[key.(string)]; !twice {
+			m[key.(string)] = raw(v)
+		}
 	}
-	msg, att := within("message"), within("attachment")
-	var from map[string]json.RawMessage
-	if json.Unmarshal(att["origin"], &from) != nil {
-		from = nil
+	return m
+}
+
+func slowLine(b []byte) (l line, ok bool) {
+	if !json.Valid(b) {
+		return line{}, false
+	}
+	top := firsts(b)
+	msg, att := firsts(top["message"]), firsts(top["attachment"])
+	if !slices.Contains(telling, slowText(top["type"])) || string(top["isSidechain"]) == "true" {
+		return line{}, false
+	}
+	if list, _ := slowBlocks(msg["content"]); len(list) > 0 && msg["content"][0] == '[' && slowText(list[0].kind) == "tool_result" {
+		return line{}, false
+	}
+	if top["attachment"] != nil && slowText(att["type"]) != "queued_command" {
+		return line{}, false
 	}
 	return line{
-		kind: raw(top["type"]), subtype: raw(top["subtype"]), timestamp: raw(top["timestamp"]), gitBranch: raw(top["gitBranch"]),
-		customTitle: raw(top["customTitle"]), aiTitle: raw(top["aiTitle"]), content: raw(top["content"]),
-		command: raw(within("commandRun")["command"]), outcome: raw(within("commandOutcome")["kind"]), origin: raw(within("origin")["kind"]),
-		isSidechain: raw(top["isSidechain"]), isMeta: raw(top["isMeta"]), isCompact: raw(top["isCompactSummary"]),
-		isTranscript: raw(top["isVisibleInTranscriptOnly"]), isVirtual: raw(top["isVirtual"]), isAPIError: raw(top["isApiErrorMessage"]),
-		toolUseResult: raw(top["toolUseResult"]), promptSource: raw(top["promptSource"]), turnOrigin: raw(top["turnOrigin"]),
-		message: message{id: raw(msg["id"]), model: raw(msg["model"]), content: raw(msg["content"]), usage: raw(msg["usage"])},
-		attachment: attachment{kind: raw(att["type"]), prompt: raw(att["prompt"]), commandMode: raw(att["commandMode"]),
-			isMeta: raw(att["isMeta"]), origin: raw(from["kind"])},
+		kind: top["type"], subtype: top["subtype"], timestamp: top["timestamp"], gitBranch: top["gitBranch"],
+		customTitle: top["customTitle"], aiTitle: top["aiTitle"], content: top["content"],
+		command: firsts(top["commandRun"])["command"], outcome: firsts(top["commandOutcome"])["kind"], origin: firsts(top["origin"])["kind"],
+		isSidechain: top["isSidechain"], isMeta: top["isMeta"], isCompact: top["isCompactSummary"],
+		isTranscript: top["isVisibleInTranscriptOnly"], isVirtual: top["isVirtual"], isAPIError: top["isApiErrorMessage"],
+		toolUseResult: top["toolUseResult"], promptSource: top["promptSource"], turnOrigin: top["turnOrigin"],
+		message: message{id: msg["id"], model: msg["model"], content: msg["content"], usage: msg["usage"]},
+		attachment: attachment{kind: att["type"], prompt: att["prompt"], commandMode: att["commandMode"],
+			isMeta: att["isMeta"], origin: firsts(att["origin"])["kind"]},
 	}, true
 }
 
 func slowBlocks(content raw) ([]block, bool) {
-	var s string
-	if json.Unmarshal(content, &s) == nil && content[0] == '"' {
+	if slowText(content) != "" || string(content) == `""` {
 		return []block{{kind: raw(`"text"`), text: content}}, true
 	}
 	var list []json.RawMessage
@@ -59,11 +78,8 @@ func slowBlocks(content raw) ([]block, bool) {
 	}
 	var all []block
 	for _, e := range list {
-		var m map[string]json.RawMessage
-		if json.Unmarshal(e, &m) != nil {
-			m = nil
-		}
-		all = append(all, block{kind: raw(m["type"]), text: raw(m["text"])})
+		m := firsts(e)
+		all = append(all, block{kind: m["type"], text: m["text"]})
 	}
 	return all, true
 }
@@ -86,6 +102,7 @@ func slowTally(file []byte) tally {
 			t.Skipped++
 		} else if l, ok := slowLine(b); ok {
 			t.add(&l)
+			t.settle()
 		}
 	}
 	return t
@@ -235,6 +252,49 @@ func asJSON(v any) string {
 	return string(b)
 }
 
+// Skipping a value accepts what encoding/json accepts, and nothing else.
+func FuzzScan(f *testing.F) {
+	for _, s := range []string{`{"a":[1,-0.5e+7,true,false,null,"\u00e9\n"]}`, `[01]`, `"\x"`, `{"a"}`, `-`, `1.`, `1e`, ` [ ] `, `{,}`, "\"\x1f\"", `tru`, `"12345678\"`, `[1,]`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s := scanner{b: b}
+		v := s.value()
+		if got, want := s.end(), json.Valid(b); got != want {
+			t.Fatalf("%q: %v, want %v", b, got, want)
+		} else if got && !bytes.Equal(v, bytes.Trim(b, " \t\r\n")) {
+			t.Fatalf("%q: %q", b, v)
+		}
+	})
+}
+
+// odd are lines with keys that stand there twice, or have no proper value.
+var odd = []string{
+	`{"type":"user","type":"system","message":{"content":"a","content":"b"},"message":{"content":"c"},"message":7}`,
+	`{"message":7,"message":{"content":"a"},"type":"user"}`,
+	`{"type":"system","type":"user","isSidechain":false,"isSidechain":true,"origin":{"kind":"human","kind":"peer"},"origin":{"kind":"peer"}}`,
+	`{"type":"system","commandRun":{"command":"recap"},"commandRun":{"command":"model"},"commandOutcome":{},"commandOutcome":{"kind":"failed"}}`,
+	`{"type":"attachment","attachment":{"type":"queued_command","type":"x","origin":{"kind":"human"},"origin":{"kind":"peer"}},"attachment":{"type":"x"}}`,
+	`{"type":"user","message":{"content":[{"type":"text","type":"tool_result","text":"a","text":"b"},{"type":"tool_result"}]}}`,
+	`{"type":"custom-title","customTitle":"a","customTitle":"b","t\u0079pe":"user"}`,
+	`{"t\u0079pe":"user","type":"mode"}`,
+	`{"type":"user","attachment":{},"message":{"content":"a"}}`,
+	`{"type":"user","attachment":7,"message":{"content":"a"}}`,
+	`{"type":7,"message":{"content":"a"}}`,
+	`{"message":{"content":"a"}}`,
+}
+
+// Of a key that stands there twice the first one counts.
+func TestOddLines(t *testing.T) {
+	for _, s := range odd {
+		agree(t, []byte(s))
+	}
+	d := digestOf(t, odd[0])
+	if d.LastPrompt != "a" {
+		t.Errorf("%+v", d)
+	}
+}
+
 func FuzzLine(f *testing.F) {
 	for _, path := range []string{"testdata/58f5e579-f5bf-4a6d-ad34-93fd88ea483d.jsonl", "testdata/limit.jsonl"} {
 		b, err := os.ReadFile(path)
@@ -245,7 +305,9 @@ func FuzzLine(f *testing.F) {
 			f.Add(l)
 		}
 	}
-	f.Add([]byte(strings.Repeat("[", 10001)))
+	for _, s := range odd {
+		f.Add([]byte(s))
+	}
 	f.Add([]byte(`{"type":"user","type":{"type":"\u0000"},"message":{"content":[{"text":"\ud800"}]}}`))
 	f.Fuzz(func(t *testing.T, b []byte) { agree(t, b) })
 }
@@ -275,7 +337,7 @@ func FuzzFile(f *testing.F) {
 // Nesting is bounded as in encoding/json, and nothing overflows a stack.
 func TestScanDepth(t *testing.T) {
 	for _, n := range []int{maxDepth - 1, maxDepth, maxDepth + 1, 1 << 19} {
-		b := []byte(`{"a":` + strings.Repeat("[", n) + strings.Repeat("]", n) + "}")
+		b := []byte(`{"type":"user","a":` + strings.Repeat("[", n) + strings.Repeat("]", n) + "}")
 		var l line
 		if got, want := l.parse(b), json.Valid(b); got != want {
 			t.Errorf("%d deep: %v, want %v", n, got, want)

@@ -38,6 +38,9 @@ type tally struct {
 	Tokens      record.Tokens `json:"tokens"`
 	Recent      []usage       `json:"recent,omitempty"` // oldest first; counted in Tokens
 	Skipped     int           `json:"skipped_lines,omitempty"`
+
+	prompted string // becomes LastPrompt when all is read
+	replied  raw    // becomes LastReply
 }
 
 // usage is what one reply used, as its last line so far says.
@@ -48,34 +51,39 @@ type usage struct {
 
 // clone is a copy that shares nothing that changes.
 func (t tally) clone() tally {
-	t.Recent = slices.Clone(t.Recent)
+	t.Recent, t.replied = slices.Clone(t.Recent), slices.Clone(t.replied)
 	return t
 }
 
-// add takes in one line. A line of a subagent (older versions keep them in the
-// same file) changes nothing: the digest is the person's session.
+// add takes in one line. Texts are cleaned later, by settle.
 func (t *tally) add(l *line) {
-	if l.isSidechain.isTrue() {
-		return
-	}
-	kind := l.kind.text()
-	switch kind {
-	case "custom-title":
+	switch {
+	case l.kind.is("custom-title"):
 		t.CustomTitle = clean(l.customTitle.text(), textLen)
 		return
-	case "ai-title":
+	case l.kind.is("ai-title"):
 		t.AITitle = clean(l.aiTitle.text(), textLen)
 		return
-	case "user", "attachment":
-		t.prompt(l)
-	case "assistant":
+	case l.kind.is("assistant"):
 		t.reply(l)
+	default:
+		t.prompt(l)
+		t.sumUp(l)
 	}
-	if s := l.recap(); s != "" {
-		t.Recap = s
-	}
-	if kind == "user" || kind == "assistant" || kind == "system" {
+	if !l.kind.is("attachment") { // it may be told later than it was made
 		t.place(l)
+	}
+}
+
+// settle cleans the texts that stand last. Those that others replaced never
+// are: cleaning costs more than all else.
+func (t *tally) settle() {
+	if t.prompted != "" {
+		t.LastPrompt, t.prompted = clean(t.prompted, textLen), ""
+	}
+	if len(t.replied) > 0 {
+		t.setReply(replyText(t.replied))
+		t.replied = t.replied[:0]
 	}
 }
 
@@ -85,21 +93,22 @@ func (t *tally) prompt(l *line) {
 		return
 	}
 	t.Turns++
-	t.LastPrompt = clean(said, textLen)
+	t.prompted = said
 	if t.Turns == 1 {
-		t.FirstPrompt = t.LastPrompt
+		t.FirstPrompt = clean(said, textLen)
 	}
 }
 
 // reply takes in one block of a reply of the model. Errors of the API stand
 // there as replies, too; they are none, and what uses no tokens counts none.
 func (t *tally) reply(l *line) {
-	model := l.message.model.text()
-	if model == synthetic || l.isAPIError.isTrue() {
+	if l.message.model.is(synthetic) || l.isAPIError.isTrue() {
 		return
 	}
-	if m := clean(model, textLen); m != "" {
-		t.Model = m
+	if !l.message.model.is(t.Model) {
+		if m := clean(l.message.model.text(), textLen); m != "" {
+			t.Model = m
+		}
 	}
 	id := l.message.id.text()
 	if len(id) > maxID {
@@ -108,30 +117,46 @@ func (t *tally) reply(l *line) {
 	t.count(id, l.message.usage)
 	list, _ := blocks(l.message.content)
 	for _, b := range list {
-		if b.kind.text() == "text" {
-			t.say(id, b.text.text())
+		if b.kind.is("text") {
+			t.say(id, b.text)
 		}
 	}
 }
 
-// maxID bounds the ids of messages that are remembered; real ones have under 40 bytes.
+// maxID bounds the ids of messages that are remembered; real ones have under
+// 40 bytes.
 const maxID = 200
 
-// say makes s the last reply, or adds it when it is more of the same message.
-func (t *tally) say(id, s string) {
-	s = strings.TrimSpace(head(s))
-	if s == "" || s == noContent {
+// say makes v the last reply, or adds it when it is more of the same message.
+func (t *tally) say(id string, v raw) {
+	if v.blank() {
 		return
 	}
-	if id != "" && id == t.ReplyID {
-		if t.ReplyFull {
-			return
-		}
-		s = t.LastReply + "\n" + s
+	if id == "" || id != t.ReplyID {
+		t.ReplyID, t.replied = id, append(t.replied[:0], v...)
+		return
 	}
+	if t.settle(); !t.ReplyFull {
+		t.setReply(t.LastReply + "\n" + replyText(v))
+	}
+}
+
+func replyText(v raw) string { return strings.TrimSpace(head(v.text())) }
+
+func (t *tally) setReply(s string) {
 	long := clean(s, textLen+1) // one more tells whether something is cut
-	t.ReplyID, t.LastReply = id, clean(s, textLen)
+	t.LastReply = clean(s, textLen)
 	t.ReplyFull = long != t.LastReply
+}
+
+// blank reports a reply that says nothing. Nearly all say something, which
+// their first character shows.
+func (v raw) blank() bool {
+	if len(v) > 1 && v[0] == '"' && v[1] > ' ' && v[1] <= '~' && !strings.ContainsRune(`"\(`, rune(v[1])) {
+		return false
+	}
+	s := replyText(v)
+	return s == "" || s == noContent
 }
 
 // count adds the usage of a reply once: its blocks repeat it, and the last one
@@ -140,21 +165,23 @@ func (t *tally) count(id string, v raw) {
 	if len(v) == 0 || v[0] != '{' {
 		return
 	}
-	u := usage{ID: id}
+	var in, out, read, write raw
 	s := scanner{b: v}
 	s.object(func(key []byte) {
-		n := s.value().count()
 		switch string(key) {
 		case "input_tokens":
-			u.In = n
+			s.take(&in)
 		case "output_tokens":
-			u.Out = n
+			s.take(&out)
 		case "cache_read_input_tokens":
-			u.CacheRead = n
+			s.take(&read)
 		case "cache_creation_input_tokens":
-			u.CacheWrite = n
+			s.take(&write)
+		default:
+			s.value()
 		}
 	})
+	u := usage{ID: id, Tokens: record.Tokens{In: in.count(), Out: out.count(), CacheRead: read.count(), CacheWrite: write.count()}}
 	if i := slices.IndexFunc(t.Recent, func(r usage) bool { return r.ID == id && id != "" }); i >= 0 {
 		t.sum(t.Recent[i].Tokens, -1)
 		t.Recent[i] = u
@@ -196,27 +223,28 @@ var (
 	stdout   = regexp.MustCompile(`(?s)^<local-command-stdout>(.*)</local-command-stdout>$`)
 )
 
-// recap is the text of a line that sums the session up, if it is one: what
-// Claude Code writes for a person who was away (its hint how to turn that off
-// left out), the answer to /recap, and the summary after a compact. Of several
-// the last one counts.
-func (l *line) recap() string {
+// sumUp takes in a line that sums the session up: what Claude Code writes for a
+// person who was away (its hint how to turn that off left out), the answer to
+// /recap, and the summary after a compact. Of several the last one counts.
+func (t *tally) sumUp(l *line) {
 	s := ""
-	switch kind := l.kind.text(); {
-	case kind == "user" && l.isCompact.isTrue():
+	switch {
+	case l.kind.is("user") && l.isCompact.isTrue():
 		s = summary(l.message.content)
-	case kind != "system":
-	case l.subtype.text() == "away_summary":
+	case !l.kind.is("system"):
+	case l.subtype.is("away_summary"):
 		s = strings.TrimSuffix(strings.TrimSpace(l.content.text()), "(turn off recaps in /config)")
-	case l.subtype.text() == "local_command" && l.command.text() == "recap" && l.outcome.text() != "failed":
+	case l.subtype.is("local_command") && l.command.is("recap") && !l.outcome.is("failed"):
 		if m := stdout.FindStringSubmatch(strings.TrimSpace(l.content.text())); m != nil {
 			s = m[1]
 		}
 	}
 	if slices.ContainsFunc(noRecap, func(no string) bool { return strings.HasPrefix(s, no) }) {
-		return ""
+		return
 	}
-	return clean(s, recapLen)
+	if s = clean(s, recapLen); s != "" {
+		t.Recap = s
+	}
 }
 
 // summary is the text of a compact's summary without the sentences around it
@@ -225,7 +253,7 @@ func summary(content raw) string {
 	list, _ := blocks(content)
 	var parts []string
 	for _, b := range list {
-		if t := b.text.text(); b.kind.text() == "text" && t != "" {
+		if t := b.text.text(); b.kind.is("text") && t != "" {
 			parts = append(parts, t)
 		}
 	}
