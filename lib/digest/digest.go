@@ -92,7 +92,7 @@ func (d *Digester) Changed(refs []Ref) []Ref {
 func (d *Digester) Digest(ctx context.Context, r Ref) (record.Digest, error) {
 	path, ok := d.Home.TranscriptNear(r.Session, r.Cwd)
 	if !ok {
-		return record.Digest{}, fmt.Errorf("digest %s: %w in %s/projects; it appears with the first prompt", text.Line(r.Session), ErrNoTranscript, d.Home)
+		return record.Digest{}, fmt.Errorf("%w of %s in %s: it appears with the first prompt", ErrNoTranscript, text.Line(r.Session), d.Home)
 	}
 	d.mu.Lock()
 	d.load()

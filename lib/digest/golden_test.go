@@ -1,11 +1,14 @@
 package digest
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // The transcripts in testdata were written by Claude Code 2.1.332 in runs of
@@ -21,6 +24,10 @@ func TestDigestOfRealTranscripts(t *testing.T) {
 	if err != nil || len(paths) < 8 {
 		t.Fatalf("%d transcripts, %v", len(paths), err)
 	}
+	schema, err := jsonschema.NewCompiler().Compile("../../docs/schema/digest.json")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			got, err := File(t.Context(), path, "the hint")
@@ -30,6 +37,13 @@ func TestDigestOfRealTranscripts(t *testing.T) {
 			have, err := json.MarshalIndent(got, "", "  ")
 			if err != nil {
 				t.Fatal(err)
+			}
+			v, err := jsonschema.UnmarshalJSON(bytes.NewReader(have))
+			if err == nil {
+				err = schema.Validate(v)
+			}
+			if err != nil {
+				t.Error(err)
 			}
 			want, err := os.ReadFile(strings.TrimSuffix(path, ".jsonl") + ".json")
 			if err != nil {

@@ -87,7 +87,7 @@ func (s *source) mark(offset int64) (string, error) {
 func step(ctx context.Context, path string, old memory) (memory, error) {
 	m, err := readOn(ctx, path, old)
 	if err != nil {
-		return m, fmt.Errorf("digest %s: %w", filepath.Base(path), err)
+		return m, fmt.Errorf("read %s: %w", filepath.Base(path), err)
 	}
 	return m, nil
 }
@@ -195,6 +195,9 @@ func (m *memory) digest(hint string) record.Digest {
 	at := t.At
 	if at.IsZero() {
 		at = record.At(m.MTime)
+		if _, err := record.ParseTime(at.String()); err != nil { // a clock that never was set
+			at = record.At(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
+		}
 	}
 	return record.Digest{
 		Session: m.Session, Title: title, FirstPrompt: t.FirstPrompt, LastPrompt: t.LastPrompt, LastReply: t.LastReply, Recap: t.Recap,

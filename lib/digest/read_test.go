@@ -294,8 +294,8 @@ func TestUnreadable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		filepath.Join(dir, "none.jsonl"): "digest none.jsonl: no such file or directory",
-		fifo:                             "digest pipe.jsonl: it is not a regular file",
+		filepath.Join(dir, "none.jsonl"): "read none.jsonl: no such file or directory",
+		fifo:                             "read pipe.jsonl: it is not a regular file",
 		dir:                              "it is not a regular file",
 	} {
 		_, err := File(t.Context(), path, "")

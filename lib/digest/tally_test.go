@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"sessionhub/lib/record"
 )
@@ -179,6 +180,15 @@ func TestTitleBranchAndTime(t *testing.T) {
 	}
 	st, err := os.Stat(path)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(path, time.Time{}, time.Unix(0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := File(t.Context(), path, ""); err != nil || d.UpdatedAt.Year() != 2000 {
+		t.Errorf("%+v, %v: the hub would refuse it", d, err)
+	}
+	if err := os.Chtimes(path, time.Time{}, st.ModTime()); err != nil {
 		t.Fatal(err)
 	}
 	d, err = File(t.Context(), path, "  a \x1b[1mhint ")

@@ -115,7 +115,7 @@ type Tokens struct {
 // Digest is what a transcript says in short. Texts are cleaned and cut at 200
 // characters, the recap at 600. Turns are the prompts of the person; the tokens
 // are those of the session itself, without its subagents. UpdatedAt is the time
-// of the last message, Size the transcript's in bytes.
+// of the last message (results of tools aside), Size the transcript's in bytes.
 type Digest struct {
 	Session     string `json:"session"`
 	Title       string `json:"title,omitempty"`

@@ -33,7 +33,7 @@ func writeTranscript(path string, size int64) error {
 	for i := range 64 {
 		t.texts = append(t.texts, quote(code(t.r, 200<<(i/9))))
 	}
-	image := make([]byte, 600<<10)
+	image := make([]byte, 300<<10)
 	for i := range image {
 		image[i] = byte(t.r.Uint32())
 	}
@@ -82,12 +82,15 @@ func (t *transcript) call() {
 	t.message(reply, `"effort":"medium"`, msg, `{"type":"text","text":`+t.text(20)+`}`)
 	t.message(reply, `"effort":"medium"`, msg, `{"type":"tool_use","id":"toolu_01","name":"Write","input":{"file_path":"/home/dev/Code/app/main.go","content":`+t.text(40)+`}}`)
 	result := t.text(64)
-	if t.r.IntN(150) == 0 {
+	if t.r.IntN(300) == 0 {
 		result = `[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + t.image + `"}}]`
 	}
 	t.message(`"promptId":"%s","type":"user","message":{"role":"user","content":[{"tool_use_id":"toolu_01","type":"tool_result","content":%s}]}`,
 		`"toolUseResult":{"type":"text","file":{"filePath":"/home/dev/Code/app/main.go","content":`+result+`,"numLines":400,"startLine":1,"totalLines":400}},"sourceToolAssistantUUID":"`+t.id()+`"`, t.id(), result)
-	t.meta(`{"type":"api-request-blob","sessionId":"0b5c1f9e-2d2c-4a57-9a3e-000000000001","hash":"92dd1183","message":{"role":"user","content":[{"type":"text","text":%s}]}}`, t.text(56))
+	t.message(`"attachment":{"type":"hook_success","hookEvent":"PostToolUse","stdout":%s},"type":"attachment"`, `"rendered":[]`, t.text(45))
+	for range 2 {
+		t.meta(`{"type":"api-request-blob","sessionId":"0b5c1f9e-2d2c-4a57-9a3e-000000000001","hash":"92dd1183","message":{"role":"user","content":[{"type":"text","text":%s}]}}`, t.text(64))
+	}
 	t.meta(`{"type":"api-request","sessionId":"0b5c1f9e-2d2c-4a57-9a3e-000000000001","id":"%s","version":"2.1.332","querySource":"repl_main_thread","messages":["92dd1183","4d6f09ab"],"params":%s}`, t.id(), t.text(18))
 }
 
