@@ -49,6 +49,7 @@ func rows() []row {
 		{"append while the hub hangs", "p99 ≤ 1.5 × idle", (*bench).appendBesideHungHub},
 		{"append → hub", "p99 ≤ 100 ms", (*bench).appendToHub},
 		{"drain", "linear; ≥ 5 × jq", (*bench).drain},
+		{"digest of a transcript", "≥ 5 × jq; after 1 KiB more the same at any size", (*bench).digest},
 		{"idle watcher", "CPU ≤ 1/10 of a 2 s poll, RSS ≤ 20 MiB", (*bench).idle},
 		{"heartbeats stored", "≥ 0.5 × bare inserts", (*bench).heartbeats},
 	}
