@@ -31,7 +31,7 @@ func (w *Watcher) Beat(ctx context.Context) {
 		}
 	}
 	if w.beatOutside(ctx, hub) || len(told) > 0 {
-		w.askErrands(hub, told, everything)
+		w.afterHeartbeat(hub, told)
 	}
 	w.bury(ctx, hub)
 	if !w.failed && w.plan.backoff == 0 {
@@ -157,6 +157,7 @@ func (w *Watcher) beatOutside(ctx context.Context, hub Hub) bool {
 	}
 	told := w.put(ctx, hub, "", w.snapshot("", "", out, nil))
 	clear(w.outside)
+	w.outsideLive = out
 	for _, l := range out {
 		w.outside[l.Session] = true
 	}

@@ -109,24 +109,26 @@ type Watcher struct {
 	Version string
 	Sockets []string // herdr servers to watch besides the learned ones
 	Claude  string   // Claude's folder of live sessions, watched for changes
+	Digests Digests  // nil for none
 	Child   *Child   // kept running beside the watcher; nil for none
 	Timing  Timing
 	Now     func() time.Time
 	Owns    func() bool // is the state directory still this watcher's? nil is yes
 
-	servers map[string]*server
-	memory  *memory
-	sent    map[string]record.State // what the hub was last told of a session
-	notes   notes
-	leaving map[string]left      // sessions that said that they end
-	pids    map[string]int       // the process that ran a session last
-	dones   map[string]time.Time // since when a session is done
-	waiting map[string]time.Time // unresolved items: first good look after them
-	outside map[string]bool      // sessions that the "" snapshot named
-	errands *Errands             // nil outside of Run
-	plan    plan
-	status  Status
-	failed  bool // since the last heartbeat began
+	servers     map[string]*server
+	memory      *memory
+	sent        map[string]record.State // what the hub was last told of a session
+	notes       notes
+	leaving     map[string]left      // sessions that said that they end
+	pids        map[string]int       // the process that ran a session last
+	dones       map[string]time.Time // since when a session is done
+	waiting     map[string]time.Time // unresolved items: first good look after them
+	outside     map[string]bool      // sessions that the "" snapshot named
+	outsideLive []record.LiveSession // the same, as they were seen
+	errands     *Errands             // nil outside of Run
+	plan        plan
+	status      Status
+	failed      bool // since the last heartbeat began
 }
 
 // server is one herdr server.
