@@ -15,6 +15,7 @@ import (
 	"sessionhub/lib/queue"
 	"sessionhub/lib/record"
 	"sessionhub/lib/revive"
+	"sessionhub/lib/spawn"
 	"sessionhub/lib/watch"
 )
 
@@ -59,6 +60,8 @@ func records() map[string]any {
 		"install-part":   install.Part{},
 		"decision":       revive.Decision{},
 		"revive-status":  revive.Status{},
+		"spec":           spawn.Spec{},
+		"spawned":        spawn.Spawned{},
 	}
 }
 
