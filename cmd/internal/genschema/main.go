@@ -50,6 +50,7 @@ func records() map[string]any {
 		"claim":          record.Claim{},
 		"result":         record.Result{},
 		"paired":         record.Paired{},
+		"health":         record.Health{},
 		"problem":        record.Problem{},
 		"queue-stat":     queue.Stat{},
 		"drain-result":   watch.Result{},
