@@ -1,6 +1,7 @@
 package install
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -85,6 +86,20 @@ func (t Tools) Check(tools ...string) error {
 		}
 	}
 	return nil
+}
+
+// Version is the version that an installed tool says it has.
+func (t Tools) Version(ctx context.Context, tool string) (string, error) {
+	c := Command{Argv: []string{t.Path(tool), "--version"}}
+	out, err := Ask(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	words := strings.Fields(string(out.Stdout))
+	if out.Code != 0 || len(words) < 2 || words[0] != tool {
+		return "", fmt.Errorf("%s: its answer is not %s's: %s", c.Line(), tool, out.Line())
+	}
+	return words[1], nil
 }
 
 func executable(path string) error {
