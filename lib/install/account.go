@@ -53,6 +53,13 @@ func (d *desk) machine() string {
 // hubURL is the hub that config.toml names, "" for none.
 func (d *desk) hubURL() string { return trimURL(d.file.str("server_url")) }
 
+// ours reports whether config.toml is as this target wrote it, so that it may
+// write it anew.
+func (d *desk) ours() bool {
+	w, ok := d.ledger.of(d.file.path, d.by)
+	return ok && w.Block == "" && d.ledger.asWritten(d.file.path, d.file.text)
+}
+
 func trimURL(s string) string { return strings.TrimRight(s, "/") }
 
 // client speaks to a hub as a machine of that name, with a token that may be "".

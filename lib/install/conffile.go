@@ -96,7 +96,8 @@ func (c confFile) with(head string, settings ...setting) (text []byte, block str
 // replaceLines gives the lines of settings their values, where there are such.
 func replaceLines(text []byte, settings []setting) []byte {
 	for _, s := range settings {
-		if have, err := decodeConf(text); err != nil || have[s.key] == s.value {
+		have, err := decodeConf(text)
+		if value, there := have[s.key]; err != nil || !there || value == s.value {
 			continue
 		}
 		if line, err := s.line(); err == nil {

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-
 )
 
 const (
@@ -114,7 +113,7 @@ func (h *Hub) job() (Job, error) {
 	if h.Serve.Insecure {
 		argv = append(argv, "--insecure")
 	}
-	return Job{Argv: argv, About: "The hub of sessionhub", Log: filepath.Join(h.Getenv("HOME"), "Library", "Logs", "sessionhub.log")}, nil
+	return Job{Argv: argv, About: "The hub of sessionhub"}, nil
 }
 
 // Install has the hub run, and this machine know it.
@@ -132,11 +131,14 @@ func (h *Hub) Install(ctx context.Context, r *Run) error {
 	if err := checkMachine(d.machine()); err != nil {
 		return err
 	}
+	if name := h.Account.Conf.Machine; name != d.machine() {
+		r.Note("machine", "config.toml calls this machine %s, and stays: %s is not heeded", d.machine(), name)
+	}
 	up, err := h.run(ctx, r, d)
 	if err != nil {
 		return err
 	}
-	if have := d.hubURL(); have != "" && !sameHub(have, h.url()) {
+	if have := d.hubURL(); have != "" && !sameHub(have, h.url()) && !d.ours() {
 		r.Note("config", "config.toml names another hub, %s, and stays: this machine reports there; for this one set server_url = %q, and run shinstall hub again", have, h.url())
 		return nil
 	}
@@ -174,9 +176,9 @@ func portOf(u *url.URL) string {
 	return "80"
 }
 
-// configure writes what config.toml lacks.
+// configure writes what config.toml lacks, or has from an earlier run.
 func (h *Hub) configure(r *Run, d *desk) (changed bool, err error) {
-	if d.hubURL() != "" {
+	if have := d.hubURL(); have != "" && sameHub(have, h.url()) {
 		r.Unchanged("config", "%s has server_url = %q", d.file.path, d.hubURL())
 		return false, nil
 	}
@@ -344,4 +346,3 @@ func (h *Hub) Look(ctx context.Context) Part {
 	}
 	return p
 }
-

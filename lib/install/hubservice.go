@@ -37,9 +37,13 @@ func (h *Hub) run(ctx context.Context, r *Run, d *desk) (up bool, err error) {
 
 // serve writes the job's file and starts what does not run as it says.
 func (h *Hub) serve(ctx context.Context, r *Run, d *desk, m Manager, job Job, version string) (up bool, err error) {
-	f, err := h.unit(r, d, m, job)
+	f, mine, err := h.unit(r, d, m, job)
 	if err != nil {
 		return false, err
+	}
+	if !mine {
+		_, err := h.ask(ctx, d)
+		return err == nil, nil
 	}
 	st, err := m.State(ctx)
 	if err != nil {
@@ -77,25 +81,26 @@ func (h *Hub) serve(ctx context.Context, r *Run, d *desk, m Manager, job Job, ve
 	return true, nil
 }
 
-// unit is the job's file as it should be; one that a person changed stays.
-func (h *Hub) unit(r *Run, d *desk, m Manager, job Job) (File, error) {
+// unit is the job's file as it should be. One that a person made or changed stays,
+// and is that person's to start: mine is false then.
+func (h *Hub) unit(r *Run, d *desk, m Manager, job Job) (f File, mine bool, err error) {
 	text, err := m.Text(job)
 	if err != nil {
-		return File{}, err
+		return f, false, err
 	}
 	path, err := Resolve(m.Path())
 	if err != nil {
-		return File{}, err
+		return f, false, err
 	}
-	f := File{Path: path, New: text, Mode: 0o644}
+	f = File{Path: path, New: text, Mode: 0o644}
 	if f.Old, err = Read(path); err != nil {
-		return f, err
+		return f, false, err
 	}
 	if f.Old != nil && !f.same() && !d.ledger.asWritten(path, f.Old) {
-		r.Note("unit", "%s is not as shinstall wrote it, and stays: remove it to have it made anew", path)
-		f.New = f.Old
+		r.Note("unit", "%s is not as shinstall wrote it: it stays, and is yours to start; remove it to have it made anew", path)
+		return f, false, nil
 	}
-	return f, nil
+	return f, true, nil
 }
 
 // stop ends the service and removes its file, also where the manager that it was

@@ -18,19 +18,21 @@ type launchd struct {
 	program string
 	path    string
 	domain  string
+	log     string // of the job's standard error
 }
 
 func newLaunchd(program string, getenv func(string) string) *launchd {
 	return &launchd{
 		program: program, domain: "gui/" + uid(),
 		path: filepath.Join(getenv("HOME"), "Library", "LaunchAgents", agentLabel+".plist"),
+		log:  filepath.Join(getenv("HOME"), "Library", "Logs", agentLabel+".log"),
 	}
 }
 
-func (*launchd) Name() string     { return "launchd" }
-func (l *launchd) Path() string   { return l.path }
-func (l *launchd) target() string { return l.domain + "/" + agentLabel }
-func (*launchd) LogHint() string  { return "~/Library/Logs/sessionhub.log" }
+func (*launchd) Name() string      { return "launchd" }
+func (l *launchd) Path() string    { return l.path }
+func (l *launchd) target() string  { return l.domain + "/" + agentLabel }
+func (l *launchd) LogHint() string { return l.log }
 
 // reach says why the user's domain can't be spoken to: there is none without a
 // login at the screen.
@@ -77,7 +79,7 @@ func (l *launchd) Text(j Job) ([]byte, error) {
 	<key>Umask</key>
 	<integer>63</integer>
 	<key>StandardErrorPath</key>
-	<string>` + xmlText(j.Log) + `</string>
+	<string>` + xmlText(l.log) + `</string>
 </dict>
 </plist>
 `)
@@ -145,8 +147,15 @@ func (l *launchd) Stop(ctx context.Context, r *Run) error {
 	return do(ctx, r, l.program, "bootout", l.target())
 }
 
-// Removed has nothing to tell: launchd forgot the job when it was taken out.
-func (*launchd) Removed(context.Context, *Run) error { return nil }
+// Removed takes the log away, which launchd made. Launchd itself forgot the job
+// when that was taken out.
+func (l *launchd) Removed(_ context.Context, r *Run) error {
+	old, err := Read(l.log)
+	if err != nil || old == nil {
+		return err
+	}
+	return r.Write("log", File{Path: l.log, Old: old, Secret: true})
+}
 
 // Notes has nothing to tell: an agent runs while its user is logged in, which
 // is what launchd's users expect.

@@ -13,7 +13,6 @@ import (
 type Job struct {
 	Argv  []string // absolute
 	About string
-	Log   string // file for its standard error, where the manager keeps none
 }
 
 // Manager is the system's own manager of a user's services: systemd or launchd.
@@ -54,19 +53,24 @@ type JobState struct {
 func FindManager(ctx context.Context, getenv func(string) string) (m Manager, why string) {
 	if path, err := program("", "systemctl", "", getenv); err == nil {
 		s := newSystemd(path, getenv)
-		if err := s.reach(ctx); err != nil {
-			return nil, err.Error()
+		err := s.reach(ctx)
+		if err == nil {
+			return s, ""
 		}
-		return s, ""
+		why = err.Error()
 	}
 	if path, err := program("", "launchctl", "", getenv); err == nil {
 		l := newLaunchd(path, getenv)
-		if err := l.reach(ctx); err != nil {
-			return nil, err.Error()
+		err := l.reach(ctx)
+		if err == nil {
+			return l, ""
 		}
-		return l, ""
+		why = err.Error()
 	}
-	return nil, "neither systemctl nor launchctl is on the PATH"
+	if why == "" {
+		why = "neither systemctl nor launchctl is on the PATH"
+	}
+	return nil, why
 }
 
 // jobPath is the PATH of a job: the tools' own folder and where systems keep

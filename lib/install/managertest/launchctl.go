@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -99,10 +100,10 @@ func (p Process) launch(path string) int {
 		err = p.end()
 	}
 	if err == nil {
-		err = os.MkdirAll(p.file("logs"), 0o700)
+		err = os.MkdirAll(filepath.Dir(a.Log), 0o755)
 	}
 	if err == nil {
-		err = p.start(job{argv: a.Argv, env: []string{"PATH=" + a.Path}, log: p.file("logs/stderr")})
+		err = p.start(job{argv: a.Argv, env: []string{"PATH=" + a.Path}, log: a.Log})
 	}
 	if err != nil {
 		return p.fail(5, "%v", err)
