@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"sessionhub/cmd/internal/front"
+	"sessionhub/lib/claude"
 	"sessionhub/lib/config"
+	"sessionhub/lib/digest"
 	"sessionhub/lib/herdr"
 	"sessionhub/lib/hubclient"
 	"sessionhub/lib/queue"
@@ -29,6 +31,7 @@ func build(c *front.Call, herdrFlag string) (*watch.Watcher, error) {
 		Connect: hub.connect,
 		Looker:  &watch.PresenceLooker{ClaudeHome: c.Config.ClaudeHome, Getenv: c.Getenv},
 		Git:     (&watch.GitCache{}).Get,
+		Digests: &digest.Digester{Dir: dir, Home: claude.Home(c.Config.ClaudeHome)},
 		Log:     &runlog.Log{W: c.Stderr},
 		Machine: c.Config.Machine,
 		Version: c.Version.Number,

@@ -13,7 +13,7 @@ func tool() front.Tool {
 herdr server every minute, and notices what no record tells. herdr's startup
 hook and shq's hooks start it; one runs for a state directory.`,
 		Verbs: []front.Verb{
-			runVerb(), startupVerb(), snapshotVerb(), coalesceVerb(), drainVerb(), instructionsVerb(), statusVerb(), stopVerb(),
+			runVerb(), startupVerb(), snapshotVerb(), coalesceVerb(), drainVerb(), digestVerb(), instructionsVerb(), statusVerb(), stopVerb(),
 		},
 		See: []string{"shq(1)", "shctl(1)", "shinstall(1)", "shhub(1)"},
 	}

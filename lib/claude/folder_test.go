@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestProjectFolder(t *testing.T) {
@@ -46,18 +47,24 @@ func TestFolderHash(t *testing.T) {
 }
 
 // Of two files with one id Claude Code writes to the one in the folder of its
-// working directory.
+// working directory. Where that has none, the one that grew last is meant.
 func TestTranscriptNear(t *testing.T) {
 	h := Home(t.TempDir())
-	for _, dir := range []string{"/a", "/b"} {
+	now := time.Now()
+	for i, dir := range []string{"/a", "/b", "/d"} {
+		path := filepath.Join(h.Project(dir), "A.jsonl")
 		if err := os.MkdirAll(h.Project(dir), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(h.Project(dir), "A.jsonl"), nil, 0o600); err != nil {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		age := []time.Duration{2, 1, 3}[i] * time.Hour
+		if err := os.Chtimes(path, time.Time{}, now.Add(-age)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, c := range []struct{ cwd, want string }{{"/a", "/a"}, {"/b", "/b"}, {"/c", "/a"}, {"", "/a"}} {
+	for _, c := range []struct{ cwd, want string }{{"/a", "/a"}, {"/b", "/b"}, {"/c", "/b"}, {"", "/b"}} {
 		got, ok := h.TranscriptNear("A", c.cwd)
 		if want := filepath.Join(h.Project(c.want), "A.jsonl"); !ok || got != want {
 			t.Errorf("from %q: %q, %v", c.cwd, got, ok)
@@ -65,5 +72,26 @@ func TestTranscriptNear(t *testing.T) {
 	}
 	if _, ok := h.TranscriptNear("B", "/a"); ok {
 		t.Error("a transcript that is not there was found")
+	}
+}
+
+func TestTranscribed(t *testing.T) {
+	h := Home(t.TempDir())
+	if got := h.Transcribed(""); len(got) != 0 {
+		t.Errorf("without a home: %q", got)
+	}
+	for _, name := range []string{"-a/0b5c.jsonl", "-b/0b5c.jsonl", "-b/0b5d.jsonl", "-b/0b5d/subagents/0b5e.jsonl", "-b/agent-17.jsonl", "-b/notes.txt", "-b/.jsonl", "0b5f.jsonl"} {
+		path := filepath.Join(string(h), "projects", name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for prefix, want := range map[string]string{"": "0b5c 0b5d", "0b5": "0b5c 0b5d", "0b5d": "0b5d", "x": "", "agent": ""} {
+		if got := strings.Join(h.Transcribed(prefix), " "); got != want {
+			t.Errorf("%q: %s, want %s", prefix, got, want)
+		}
 	}
 }

@@ -45,6 +45,15 @@ type Session struct {
 	// Only in the answer for one session, oldest first.
 	Events  []Event       `json:"events,omitempty"`
 	Reports []SavedReport `json:"reports,omitempty"`
+	Links   []Link        `json:"links,omitempty"` // newest first: each enabling of Remote Control makes another
+}
+
+// Link is a Remote Control link that Claude Code printed for a session. Only the
+// newest may still open, and nothing proves that it does (field reports A26 and
+// A27).
+type Link struct {
+	URL string `json:"url"`
+	At  Time   `json:"at"`
 }
 
 // Ask is an ask as the hub keeps it.
@@ -113,7 +122,9 @@ type Tokens struct {
 }
 
 // Digest is what a transcript says in short. Texts are cleaned and cut at 200
-// characters, the recap at 600.
+// characters, the recap at 600. Turns are the prompts of the person; the tokens
+// are those of the session itself, without its subagents. UpdatedAt is the time
+// of the last message (results of tools aside), Size the transcript's in bytes.
 type Digest struct {
 	Session     string `json:"session"`
 	Title       string `json:"title,omitempty"`
@@ -127,6 +138,9 @@ type Digest struct {
 	GitBranch   string `json:"git_branch,omitempty"`
 	UpdatedAt   Time   `json:"updated_at"`
 	Size        int64  `json:"size"`
+	// SkippedLines are lines over 1 MiB, such as large images. They were not
+	// read, so that a prompt in one of them is missing (field report A57).
+	SkippedLines int `json:"skipped_lines,omitempty"`
 }
 
 // Machine is what the hub tells of a machine. Skew is the machine's clock

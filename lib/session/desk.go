@@ -50,6 +50,7 @@ type Timing struct {
 	Retry   time.Duration // for a shell that is busy starting up
 	Every   time.Duration // between two looks
 	Settled time.Duration // how old a prompt must be where no registry tells
+	Still   time.Duration // between the two looks of the gate
 }
 
 // DefaultTiming is the timing of real use: the control loop's limits of 15 s,
@@ -66,6 +67,9 @@ func DefaultTiming() Timing {
 		Every:  100 * time.Millisecond,
 		// herdr says idle for up to 0.72 s after a prompt (finding 15).
 		Settled: time.Second,
+		// A key is on the screen some 50 ms after it was pressed; 0.15 s were seen
+		// after a paste (finding 49).
+		Still: 200 * time.Millisecond,
 	}
 }
 

@@ -66,8 +66,20 @@ func busy(r Reason, format string, args ...any) Gate {
 // Gate decides whether text may be typed into a session's pane now. Every deed
 // that types asks it first: herdr alone is wrong about that in many ways
 // (findings 2, 5, 12 to 18, 26 to 29, 44 of the Claude captures; field reports
-// A20 and A22). What remains is the time between this answer and herdr's paste.
+// A20 and A22). It looks twice: what a person typed a moment before the first
+// look is not drawn yet. What remains is the time between the second look and
+// herdr's paste, and what is typed in it.
 func (d *Desk) Gate(ctx context.Context, session string) Gate {
+	g := d.look(ctx, session)
+	if g.Answer != Open {
+		return g
+	}
+	d.Pause(ctx, d.Timing.Still)
+	return d.look(ctx, session)
+}
+
+// look is one look of the gate.
+func (d *Desk) look(ctx context.Context, session string) Gate {
 	w := d.find(ctx, session)
 	g := present(w)
 	if g.Answer != Open {

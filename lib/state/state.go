@@ -92,6 +92,9 @@ func (d Dir) Counters() string { return d.file("counters.json") }
 // Panes is panes.json, the panes known.
 func (d Dir) Panes() string { return d.file("panes.json") }
 
+// Digests is digests.json, how far each transcript was digested.
+func (d Dir) Digests() string { return d.file("digests.json") }
+
 // WatcherLock is watcher.lock, held for the life of a watcher.
 func (d Dir) WatcherLock() string { return d.file("watcher.lock") }
 

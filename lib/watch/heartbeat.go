@@ -31,7 +31,7 @@ func (w *Watcher) Beat(ctx context.Context) {
 		}
 	}
 	if w.beatOutside(ctx, hub) || len(told) > 0 {
-		w.askErrands(hub, told, everything)
+		w.afterHeartbeat(hub, told)
 	}
 	w.bury(ctx, hub)
 	if !w.failed && w.plan.backoff == 0 {
@@ -93,7 +93,7 @@ func (w *Watcher) snapshot(herdrSession, version string, live []record.LiveSessi
 		HerdrSession: herdrSession, HerdrVersion: version, ToolsVersion: w.Version,
 		Sessions: slices.Clone(live), UnidentifiedPanes: slices.Clone(un),
 	}
-	s.Sessions = slices.DeleteFunc(s.Sessions, func(l record.LiveSession) bool { return w.leaves(l.Session) })
+	s.Sessions = slices.DeleteFunc(s.Sessions, func(l record.LiveSession) bool { return w.leaves(&l) })
 	if s.Sessions == nil {
 		s.Sessions = []record.LiveSession{}
 	}
@@ -157,6 +157,7 @@ func (w *Watcher) beatOutside(ctx context.Context, hub Hub) bool {
 	}
 	told := w.put(ctx, hub, "", w.snapshot("", "", out, nil))
 	clear(w.outside)
+	w.outsideLive = out
 	for _, l := range out {
 		w.outside[l.Session] = true
 	}
@@ -169,6 +170,7 @@ func (w *Watcher) outsiders(ctx context.Context) ([]record.LiveSession, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.notePIDs(list)
 	list = slices.DeleteFunc(slices.Clone(list), func(l record.LiveSession) bool {
 		for _, s := range w.servers {
 			if w.accounts(s, l.Session) {

@@ -138,7 +138,7 @@ func TestA53TheSameNoticeIsOneEntry(t *testing.T) {
 func TestASessionThatEndsIsNotNamedAgain(t *testing.T) {
 	s := newStage(t)
 	s.w.Sockets = []string{"/a"}
-	s.sees("/a", "A@p1:idle")
+	s.sees("/a", "A@p1:idle#7")
 	s.beat()
 	s.hook(record.KindEnded, "A", record.Ended{Reason: "prompt_input_exit"})
 	s.pass("sent 1 kept 0 dropped 0 aside 0")
@@ -156,7 +156,7 @@ func TestASessionThatEndsIsNotNamedAgain(t *testing.T) {
 func TestASessionThatOnlySaysThatItEnds(t *testing.T) {
 	s := newStage(t)
 	s.w.Sockets = []string{"/a"}
-	s.sees("/a", "A@p1:idle")
+	s.sees("/a", "A@p1:idle#7")
 	s.beat()
 	s.hook(record.KindEnded, "A", record.Ended{Reason: "other"})
 	s.pass("sent 1 kept 0 dropped 0 aside 0")
@@ -178,7 +178,7 @@ func TestASessionThatOnlySaysThatItEnds(t *testing.T) {
 func TestASessionThatIsResumedAtOnce(t *testing.T) {
 	s := newStage(t)
 	s.w.Sockets = []string{"/a"}
-	s.sees("/a", "A@p1:idle")
+	s.sees("/a", "A@p1:idle#7")
 	s.beat()
 	s.hook(record.KindEnded, "A", record.Ended{Reason: "other"})
 	s.now = s.now.Add(time.Second)
@@ -187,6 +187,27 @@ func TestASessionThatIsResumedAtOnce(t *testing.T) {
 	s.now = s.now.Add(time.Second)
 	s.beat()
 	if a := s.session("A"); a.Status != record.StatusLive || a.Herdr == nil || a.Herdr.PaneID != "p1" {
+		t.Errorf("%+v", a)
+	}
+}
+
+// Without hooks nobody tells of a resume: another process that runs the session
+// is named at once, and its coming is noticed.
+func TestAResumeThatNoHookTells(t *testing.T) {
+	s := newStage(t)
+	s.w.Sockets = []string{"/a"}
+	s.sees("/a", "A@p1:idle#7")
+	s.beat()
+	s.hook(record.KindEnded, "A", record.Ended{Reason: "other"})
+	s.pass("sent 1 kept 0 dropped 0 aside 0")
+	s.now = s.now.Add(time.Second)
+	s.sees("/a", "A@p2:idle#8")
+	s.w.Compare(t.Context())
+	if s.w.plan.beat.IsZero() || s.w.plan.beat.After(s.now) {
+		t.Error("no heartbeat is planned")
+	}
+	s.beat()
+	if a := s.session("A"); a.Status != record.StatusLive || a.Herdr == nil || a.Herdr.PaneID != "p2" {
 		t.Errorf("%+v", a)
 	}
 }

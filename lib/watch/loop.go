@@ -173,7 +173,7 @@ func (w *Watcher) afterPass(p *pass, res Result) {
 	w.beatIfUntold()
 	if p.states {
 		w.plan.at(&w.plan.compare, w.Now().Add(w.Timing.Settle))
-		w.askErrands(p.hub, w.good(), inboxOnly)
+		w.afterStates(p.hub, p.rested)
 	}
 	if !p.waits {
 		w.plan.retry = 0

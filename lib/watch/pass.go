@@ -43,6 +43,7 @@ type pass struct {
 	bad      []queue.Bad
 	hub      Hub
 	states   bool // a state was delivered: herdr may still lag behind it
+	rested   []record.LiveSession
 	waits    bool // something waits for a pane to be identified
 	err      error
 }
@@ -154,7 +155,10 @@ func (p *pass) deliver(ctx context.Context) {
 		switch hubclient.Classify(err) {
 		case hubclient.Delivered:
 			p.outcomes[i] = delivered
-			p.states = p.states || it.Kind == record.KindState
+			if it.Kind == record.KindState {
+				p.states = true
+				p.noteRested(r)
+			}
 		case hubclient.Retry, hubclient.Denied:
 			p.w.fail("send: %v", err)
 			p.err = err
@@ -166,6 +170,18 @@ func (p *pass) deliver(ctx context.Context) {
 		}
 	}
 	p.w.waiting = still
+}
+
+// noteRested notes a session that came to rest: its turn is over, and what it
+// said can be read.
+func (p *pass) noteRested(r resolution) {
+	switch {
+	case !atRest(p.w.sent[r.session].AgentState):
+	case r.live != nil:
+		p.rested = append(p.rested, *r.live)
+	default:
+		p.rested = append(p.rested, record.LiveSession{Session: r.session})
+	}
 }
 
 // keepWaiting carries over since when the entries that this pass did not

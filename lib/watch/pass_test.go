@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -64,7 +65,7 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// sees lets herdr at a socket show "session@pane:state" and "?pane".
+// sees lets herdr at a socket show "session@pane:state#pid" and "?pane".
 func (s *stage) sees(socket string, specs ...string) {
 	look := Look{HerdrSession: filepath.Base(socket), Version: "0.8.2", Panes: map[string]bool{}}
 	for _, spec := range specs {
@@ -77,7 +78,9 @@ func (s *stage) sees(socket string, specs ...string) {
 		pane, st, _ := strings.Cut(rest, ":")
 		look.Panes[pane] = true
 		if id != "" {
-			look.Live = append(look.Live, record.LiveSession{Session: id, Agent: "claude", PaneID: pane, AgentState: record.AgentState(st)})
+			st, pid, _ := strings.Cut(st, "#")
+			n, _ := strconv.Atoi(pid) // 0 without one
+			look.Live = append(look.Live, record.LiveSession{Session: id, Agent: "claude", PaneID: pane, AgentState: record.AgentState(st), PID: n})
 		}
 	}
 	s.look.looks[socket] = look

@@ -109,23 +109,26 @@ type Watcher struct {
 	Version string
 	Sockets []string // herdr servers to watch besides the learned ones
 	Claude  string   // Claude's folder of live sessions, watched for changes
+	Digests Digests  // nil for none
 	Child   *Child   // kept running beside the watcher; nil for none
 	Timing  Timing
 	Now     func() time.Time
 	Owns    func() bool // is the state directory still this watcher's? nil is yes
 
-	servers map[string]*server
-	memory  *memory
-	sent    map[string]record.State // what the hub was last told of a session
-	notes   notes
-	leaving map[string]time.Time // sessions that said that they end
-	dones   map[string]time.Time // since when a session is done
-	waiting map[string]time.Time // unresolved items: first good look after them
-	outside map[string]bool      // sessions that the "" snapshot named
-	errands *Errands             // nil outside of Run
-	plan    plan
-	status  Status
-	failed  bool // since the last heartbeat began
+	servers     map[string]*server
+	memory      *memory
+	sent        map[string]record.State // what the hub was last told of a session
+	notes       notes
+	leaving     map[string]left      // sessions that said that they end
+	pids        map[string]int       // the process that ran a session last
+	dones       map[string]time.Time // since when a session is done
+	waiting     map[string]time.Time // unresolved items: first good look after them
+	outside     map[string]bool      // sessions that the "" snapshot named
+	outsideLive []record.LiveSession // the same, as they were seen
+	errands     *Errands             // nil outside of Run
+	plan        plan
+	status      Status
+	failed      bool // since the last heartbeat began
 }
 
 // server is one herdr server.
@@ -152,7 +155,8 @@ func (w *Watcher) start() error {
 	w.servers = make(map[string]*server)
 	w.sent = make(map[string]record.State)
 	w.notes = make(notes)
-	w.leaving = make(map[string]time.Time)
+	w.leaving = make(map[string]left)
+	w.pids = make(map[string]int)
 	w.dones = make(map[string]time.Time)
 	w.waiting = make(map[string]time.Time)
 	w.outside = make(map[string]bool)
@@ -197,6 +201,7 @@ func (w *Watcher) takeWithin(ctx context.Context, s *server, limit time.Duration
 	if id, err := herdr.SocketIdentity(s.socket); err == nil {
 		s.identity = id
 	}
+	w.notePIDs(look.Live)
 	w.noteDone(look)
 	w.noteReplaced(ctx, s)
 	if err := w.memory.note(s.socket, look, w.Now(), w.Timing.Remember); err != nil {

@@ -13,7 +13,6 @@ import (
 	"sessionhub/cmd/internal/world"
 	"sessionhub/lib/claude/claudetest"
 	"sessionhub/lib/herdr"
-	"sessionhub/lib/herdr/herdrtest"
 	"sessionhub/lib/record"
 )
 
@@ -77,29 +76,30 @@ func (f *flow) claudeJob() {
 
 func TestRealClaudeInTheDouble(t *testing.T) {
 	w := newWorld(t)
-	env := realClaude(t, w)
-	s, err := herdrtest.New(herdrtest.Config{Home: w.Home, Socket: w.Socket, Env: env, Dir: w.Home})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	dir, err := w.Plugin()
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &flow{t: t, w: w, h: w.Herdr(), command: manualClaude}
-	if _, err := f.h.LinkPlugin(context.Background(), herdr.Link{Path: dir, Enabled: true}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Restart(herdrtest.Stopped); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if t.Failed() {
-			f.screens()
-		}
-	}()
+	f := flowIn(t, w, realClaude(t, w))
+	f.command = manualClaude
+	defer f.showFailure()
 	f.claudeJob()
+}
+
+// What makes the real Claude Code work for long, and ask for permission.
+const (
+	realWork = "slow [[sleep 60000]]"
+	realAsk  = `make it [[tool Bash {"command":"touch made-by-tool","description":"make a file"}]] [[say Done.]]`
+)
+
+func TestRealClaudeControlInTheDouble(t *testing.T) {
+	w := newWorld(t)
+	f := flowIn(t, w, realClaude(t, w))
+	f.command = manualClaude
+	defer f.showFailure()
+	f.controlJob(realWork, realAsk)
+}
+
+func (f *flow) showFailure() {
+	if f.t.Failed() {
+		f.screens()
+	}
 }
 
 // screens logs what the panes show.

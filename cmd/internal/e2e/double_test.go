@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"sessionhub/cmd/internal/world"
 	"sessionhub/lib/herdr"
 	"sessionhub/lib/herdr/herdrtest"
 )
@@ -18,8 +19,21 @@ func (d double) Restart(t *testing.T) {
 }
 
 func TestMainJob(t *testing.T) {
+	f := doubleFlow(t)
+	f.mainJob(f.server)
+}
+
+// doubleFlow is a flow against the double, with the stand-in for Claude.
+func doubleFlow(t *testing.T) *flow {
+	t.Helper()
 	w := newWorld(t)
-	s, err := herdrtest.New(herdrtest.Config{Home: w.Home, Socket: w.Socket, Env: w.Env(), Dir: w.Home})
+	return flowIn(t, w, w.Env())
+}
+
+// flowIn is a flow in a world, against the double with such an environment.
+func flowIn(t *testing.T, w *world.World, env []string) *flow {
+	t.Helper()
+	s, err := herdrtest.New(herdrtest.Config{Home: w.Home, Socket: w.Socket, Env: env, Dir: w.Home})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,12 +42,12 @@ func TestMainJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &flow{t: t, w: w, h: w.Herdr()}
+	f := &flow{t: t, w: w, h: w.Herdr(), server: double{s}}
 	if _, err := f.h.LinkPlugin(context.Background(), herdr.Link{Path: dir, Enabled: true}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Restart(herdrtest.Stopped); err != nil { // runs the startup hook
 		t.Fatal(err)
 	}
-	f.mainJob(double{s})
+	return f
 }

@@ -68,6 +68,7 @@ type flow struct {
 	t       *testing.T
 	w       *world.World
 	h       *herdr.Client
+	server  herdrServer
 	command string // what is typed to start Claude; default "claude"
 }
 

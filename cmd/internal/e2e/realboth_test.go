@@ -9,6 +9,19 @@ import (
 
 // The real Claude Code in a real herdr.
 func TestRealHerdrRealClaude(t *testing.T) {
+	f, r := realBoth(t)
+	f.claudeJob()
+	f.claudeRestart(r)
+}
+
+func TestRealHerdrRealClaudeControl(t *testing.T) {
+	f, _ := realBoth(t)
+	f.controlJob(realWork, realAsk)
+}
+
+// realBoth is a flow with nothing but the programs themselves.
+func realBoth(t *testing.T) (*flow, *real) {
+	t.Helper()
 	w := newWorld(t)
 	env := realClaude(t, w)
 	r := &real{w: w, env: env}
@@ -20,14 +33,9 @@ func TestRealHerdrRealClaude(t *testing.T) {
 	if out, err := install.CombinedOutput(); err != nil {
 		t.Fatalf("integration install: %v\n%s", err, out)
 	}
-	f := &flow{t: t, w: w, h: w.Herdr(), command: manualClaude}
-	defer func() {
-		if t.Failed() {
-			f.screens()
-		}
-	}()
-	f.claudeJob()
-	f.claudeRestart(r)
+	f := &flow{t: t, w: w, h: w.Herdr(), server: r, command: manualClaude}
+	t.Cleanup(f.showFailure)
+	return f, r
 }
 
 // claudeRestart: restarting herdr neither brings an ended session back nor

@@ -3,17 +3,21 @@
 package script
 
 import (
+	"context"
 	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"sessionhub/lib/herdr/herdrtest"
 	"sessionhub/lib/herdr/herdrtest/fakecli"
 	"sessionhub/lib/hub/hubtest"
+	"sessionhub/lib/hub/store"
+	"sessionhub/lib/record"
 )
 
 // Main lets a test binary be the tool when a script runs it, and the stand-in
@@ -41,6 +45,7 @@ func Run(t *testing.T) { testscript.Run(t, Params(t)) }
 //	hub            start a hub and write config.toml and tokens for it
 //	hub down|up    end it, or start it again
 //	hub ok|unavailable|unauthorized   let it fail
+//	hub session ID TITLE [ended]      let it know a session of the machine
 //	herdr          start a double of herdr; HERDR_SOCKET_PATH names its socket
 func Params(t *testing.T) testscript.Params {
 	return testscript.Params{
@@ -89,6 +94,10 @@ func hub(t *testing.T, ts *testscript.TestScript, args []string) {
 	if h == nil {
 		ts.Fatalf("hub: start it first")
 	}
+	if args[0] == "session" {
+		ts.Check(knows(h, args[1], args[2], len(args) == 3))
+		return
+	}
 	switch verb {
 	case "down":
 		h.Down()
@@ -103,4 +112,19 @@ func hub(t *testing.T, ts *testscript.TestScript, args []string) {
 	default:
 		ts.Fatalf("hub %s: unknown", verb)
 	}
+}
+
+// knows lets a hub know a session, live or over.
+func knows(h *hubtest.Hub, id, title string, live bool) error {
+	return h.Store().Write(context.Background(), func(tx *store.Tx) error {
+		at := time.Now()
+		snap := record.Snapshot{V: record.Version, At: record.At(at), Machine: "tower", HerdrSession: id, Sessions: []record.LiveSession{
+			{Session: id, Agent: "claude", PaneID: "w1:p1", AgentState: record.Idle, Cwd: "/home/dev/app", TitleHint: title},
+		}}
+		if err := store.Heartbeat(tx, "tower", &snap, at); err != nil || live {
+			return err
+		}
+		snap.Sessions, snap.At = nil, record.At(at.Add(time.Millisecond))
+		return store.Heartbeat(tx, "tower", &snap, at.Add(time.Millisecond))
+	})
 }

@@ -302,5 +302,8 @@ func (s *Store) Session(ctx context.Context, id string, now time.Time) (record.S
 	if r.Reports, err = reports(s.reader(ctx), id); err != nil {
 		return r, fmt.Errorf("session: reports: %w", err)
 	}
+	if r.Links, err = links(s.reader(ctx), id); err != nil {
+		return r, fmt.Errorf("session: links: %w", err)
+	}
 	return r, nil
 }
