@@ -17,6 +17,9 @@ import (
 // queue.jsonl, or in a spilled file of its own. done is false when it lies there
 // no more. Everything else stays as it is, to the byte.
 func (q *Queue) Withdraw(id string) (done bool, err error) {
+	if _, err := os.Stat(string(q.Dir)); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
 	l, err := lock.Acquire(q.Dir.QueueLock(), LockWait)
 	if err != nil {
 		return false, err

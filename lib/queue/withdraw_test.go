@@ -52,6 +52,9 @@ func TestWithdraw(t *testing.T) {
 func TestWithdrawOfASpilledRecord(t *testing.T) {
 	q := newQueue(t)
 	q.LockWait = time.Millisecond
+	if err := q.Dir.Ensure(); err != nil {
+		t.Fatal(err)
+	}
 	l, err := lock.Try(q.Dir.QueueLock())
 	if err != nil {
 		t.Fatal(err)
