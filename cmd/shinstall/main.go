@@ -18,7 +18,7 @@ can be named in one call: shinstall plugin hooks mcp. What is as it should be
 is left alone, so it may be run again at any time, and should be after an
 upgrade. --dry-run shows every change and makes none; --remove takes away what
 was made, and only that.`,
-		Verbs: append(verbs, statusVerb(), manifestVerb()),
+		Verbs: append(verbs, statusVerb(), doctorVerb(), manifestVerb()),
 		See:   []string{"shq(1)", "shwatch(1)", "shctl(1)", "shhub(1)"},
 	}
 }

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -53,10 +52,7 @@ func (q *Queue) withdrawFrom(path, id string) (bool, error) {
 	}
 	var kept []byte
 	for line := range bytes.Lines(old) {
-		var head struct {
-			ID string `json:"id"`
-		}
-		if json.Unmarshal(line, &head) != nil || head.ID != id {
+		if !isRecord(line, id) {
 			kept = append(kept, line...)
 		}
 	}

@@ -100,3 +100,63 @@ func TestWithdrawWhileOthersAppend(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 }
+
+// A record is found wherever it is.
+func TestWhere(t *testing.T) {
+	q := newQueue(t)
+	it := report(t, "a")
+	want := func(place Place) {
+		t.Helper()
+		if got, err := q.Where(it.ID); err != nil || got != place {
+			t.Errorf("%v, %v, want %v", got, err, place)
+		}
+	}
+	want(Gone)
+	mustAppend(t, q, report(t, "other"), it)
+	want(Waiting)
+	if err := q.TakeOver(); err != nil {
+		t.Fatal(err)
+	}
+	want(Taken)
+	segments, err := q.Segments()
+	if err != nil || len(segments) != 1 {
+		t.Fatalf("%v, %v", segments, err)
+	}
+	line, err := it.Line()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := q.SetAside([]Bad{{Reason: "no use", Line: line, Segment: segments[0]}}); err != nil {
+		t.Fatal(err)
+	}
+	want(Taken)
+	if err := q.Settle(segments[0], nil); err != nil {
+		t.Fatal(err)
+	}
+	want(Aside)
+	if err := os.Remove(q.Dir.Bad()); err != nil {
+		t.Fatal(err)
+	}
+	want(Gone)
+}
+
+// One that moves on is never taken for gone.
+func TestWhereWhileItMoves(t *testing.T) {
+	q := newQueue(t)
+	for range 30 {
+		it := report(t, "a")
+		mustAppend(t, q, it)
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if err := q.TakeOver(); err != nil {
+				t.Error(err)
+			}
+		})
+		for range 20 {
+			if place, err := q.Where(it.ID); err != nil || place != Waiting && place != Taken {
+				t.Errorf("%v, %v", place, err)
+			}
+		}
+		wg.Wait()
+	}
+}

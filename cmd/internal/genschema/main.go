@@ -11,6 +11,7 @@ import (
 
 	"github.com/invopop/jsonschema"
 
+	"sessionhub/lib/doctor"
 	"sessionhub/lib/install"
 	"sessionhub/lib/queue"
 	"sessionhub/lib/record"
@@ -57,6 +58,7 @@ func records() map[string]any {
 		"watcher-status": watch.Report{},
 		"install-step":   install.Step{},
 		"install-part":   install.Part{},
+		"doctor-finding": doctor.Finding{},
 	}
 }
 
@@ -104,6 +106,8 @@ func special(t reflect.Type) *jsonschema.Schema {
 			record.RequestRefused, record.RequestExpired, record.ResultBusy)
 	case reflect.TypeFor[install.Outcome]():
 		return enum(install.Changed, install.Unchanged, install.Planned, install.Noted, install.Failed)
+	case reflect.TypeFor[doctor.State]():
+		return enum(doctor.Fine, doctor.Broken, doctor.NotSetUp, doctor.Untested)
 	case reflect.TypeFor[install.State]():
 		return enum(install.Ready, install.Missing, install.Stale, install.Off, install.Unclear)
 	case reflect.TypeFor[json.RawMessage]():

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"sessionhub/lib/claude"
 	"sessionhub/lib/shell"
 )
 
@@ -28,8 +27,11 @@ func (c *cli) integration(args []string) int {
 	if len(args) == 0 {
 		return c.usage(usage)
 	}
-	home, _ := claude.DefaultHome(c.Getenv)
-	script := filepath.Join(string(home), "hooks", "herdr-agent-state.sh")
+	home := c.Getenv("CLAUDE_CONFIG_DIR")
+	if home == "" {
+		home = filepath.Join(c.Getenv("HOME"), ".claude")
+	}
+	script := filepath.Join(home, "hooks", "herdr-agent-state.sh")
 	switch args[0] {
 	case "status":
 		if len(args) > 1 {
@@ -46,10 +48,10 @@ func (c *cli) integration(args []string) int {
 	if len(args) != 2 || args[1] != "claude" {
 		return c.usage("usage: herdr integration " + args[0] + " <claude>")
 	}
-	settings := filepath.Join(string(home), "settings.json")
+	settings := filepath.Join(home, "settings.json")
 	var err error
 	if args[0] == "install" {
-		err = c.installHook(string(home), script, settings)
+		err = c.installHook(home, script, settings)
 	} else {
 		err = c.uninstallHook(script, settings)
 	}
