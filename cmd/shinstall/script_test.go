@@ -1,10 +1,17 @@
 package main
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/sha256"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +22,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -44,6 +52,7 @@ func process() managertest.Process {
 //	                      DIR, first in the PATH; its user's manager is in reach
 //	port NAME             NAME is a port that nobody listens at
 //	web NAME              a web server that is no hub; NAME is its port
+//	cert CERT KEY         a certificate for 127.0.0.1, its own authority
 //	home FILE [NOT...]    list what is in HOME, all but what is named
 //
 // The program herdr is the stand-in for herdr; none of its servers runs at
@@ -75,6 +84,7 @@ func params(t *testing.T, more func(*testscript.Env) error) testscript.Params {
 	p.Cmds["manager"] = manager
 	p.Cmds["port"] = port
 	p.Cmds["web"] = web
+	p.Cmds["cert"] = cert
 	p.Cmds["home"] = home
 	return p
 }
@@ -107,6 +117,22 @@ func web(ts *testscript.TestScript, _ bool, args []string) {
 	_, p, err := net.SplitHostPort(srv.Listener.Addr().String())
 	ts.Check(err)
 	ts.Setenv(args[0], p)
+}
+
+func cert(ts *testscript.TestScript, _ bool, args []string) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	ts.Check(err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "hub"}, NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	ts.Check(err)
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	ts.Check(err)
+	for i, b := range []*pem.Block{{Type: "CERTIFICATE", Bytes: der}, {Type: "PRIVATE KEY", Bytes: secret}} {
+		ts.Check(os.WriteFile(ts.MkAbs(args[i]), pem.EncodeToMemory(b), 0o600))
+	}
 }
 
 // home lists every file, folder and link with its mode and content.
