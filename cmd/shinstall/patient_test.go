@@ -207,14 +207,18 @@ func (p *patient) stop() {
 	if p.server == nil {
 		return
 	}
-	env := p.server.Env
 	p.server.Process.Signal(syscall.SIGTERM)
 	_ = p.server.Wait() // how it ends is its own affair
+	p.stopWatcher()
 	p.server = nil
+}
+
+// stopWatcher ends the watcher that herdr's server had started.
+func (p *patient) stopWatcher() {
 	built, err := wholeTools()
 	p.must(err)
 	cmd := exec.Command(filepath.Join(built, "shwatch"), "stop")
-	cmd.Env = env // its watcher has it, too
+	cmd.Env = p.server.Env // the watcher has it, too
 	if out, err := cmd.CombinedOutput(); err != nil {
 		p.t.Errorf("stop the watcher: %v: %s", err, out)
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"sessionhub/cmd/internal/script"
+	"sessionhub/cmd/internal/world"
 	"sessionhub/lib/claude/claudetest"
 	"sessionhub/lib/install/managertest"
 )
@@ -51,6 +52,7 @@ func process() managertest.Process {
 //	manager systemd|launchd DIR  put the stand-ins for a manager's programs into
 //	                      DIR, first in the PATH; its user's manager is in reach
 //	port NAME             NAME is a port that nobody listens at
+//	answers PORT          wait until somebody listens there
 //	web NAME              a web server that is no hub; NAME is its port
 //	cert CERT KEY         a certificate for 127.0.0.1, its own authority
 //	home FILE [NOT...]    list what is in HOME, all but what is named
@@ -83,6 +85,7 @@ func params(t *testing.T, more func(*testscript.Env) error) testscript.Params {
 	p.Cmds["claude"] = b.claude
 	p.Cmds["manager"] = manager
 	p.Cmds["port"] = port
+	p.Cmds["answers"] = answers
 	p.Cmds["web"] = web
 	p.Cmds["cert"] = cert
 	p.Cmds["home"] = home
@@ -109,6 +112,16 @@ func port(ts *testscript.TestScript, _ bool, args []string) {
 	_, p, err := net.SplitHostPort(l.Addr().String())
 	ts.Check(errors.Join(err, l.Close()))
 	ts.Setenv(args[0], p)
+}
+
+func answers(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(world.Until("somebody listens at "+args[0], func() (bool, error) {
+		conn, err := net.Dial("tcp", "127.0.0.1:"+args[0])
+		if err != nil {
+			return false, nil
+		}
+		return true, conn.Close()
+	}))
 }
 
 func web(ts *testscript.TestScript, _ bool, args []string) {
