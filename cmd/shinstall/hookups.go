@@ -16,6 +16,8 @@ type options struct {
 	remove, dryRun, json bool
 	binDir               string
 	claude, herdr        string
+	serve                install.Serve
+	replace              bool
 }
 
 func (o *options) flags(fs *flag.FlagSet) {
@@ -23,6 +25,11 @@ func (o *options) flags(fs *flag.FlagSet) {
 	fs.BoolVar(&o.dryRun, "dry-run", false, "show the changes, and make none")
 	fs.BoolVar(&o.json, "json", false, "JSON lines, also on a terminal")
 	fs.StringVar(&o.binDir, "bin-dir", "", "`folder` of the tools, in place of the one that shinstall was found in")
+	fs.StringVar(&o.serve.Listen, "listen", "127.0.0.1:7733", "for hub: the `address` to listen on")
+	fs.StringVar(&o.serve.Cert, "tls-cert", "", "for hub: the certificate's `file` (PEM)")
+	fs.StringVar(&o.serve.Key, "tls-key", "", "for hub: the key's `file` (PEM)")
+	fs.BoolVar(&o.serve.Insecure, "insecure", false, "for hub: serve others without TLS, behind a proxy that has it")
+	fs.BoolVar(&o.replace, "replace", false, "for join: leave the hub that this machine is joined to")
 	o.programs(fs)
 }
 
@@ -44,7 +51,7 @@ type hookUp struct {
 }
 
 func hookUps() []hookUp {
-	return []hookUp{pluginHookUp(), hooksHookUp(), mcpHookUp()}
+	return []hookUp{hubHookUp(), joinHookUp(), pluginHookUp(), hooksHookUp(), mcpHookUp()}
 }
 
 func pluginHookUp() hookUp {

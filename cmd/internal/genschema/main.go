@@ -11,6 +11,7 @@ import (
 
 	"github.com/invopop/jsonschema"
 
+	"sessionhub/lib/doctor"
 	"sessionhub/lib/install"
 	"sessionhub/lib/queue"
 	"sessionhub/lib/record"
@@ -52,6 +53,7 @@ func records() map[string]any {
 		"claim":          record.Claim{},
 		"result":         record.Result{},
 		"paired":         record.Paired{},
+		"health":         record.Health{},
 		"problem":        record.Problem{},
 		"queue-stat":     queue.Stat{},
 		"drain-result":   watch.Result{},
@@ -62,6 +64,7 @@ func records() map[string]any {
 		"revive-status":  revive.Status{},
 		"spec":           spawn.Spec{},
 		"spawned":        spawn.Spawned{},
+		"doctor-finding": doctor.Finding{},
 	}
 }
 
@@ -109,6 +112,8 @@ func special(t reflect.Type) *jsonschema.Schema {
 			record.RequestRefused, record.RequestExpired, record.ResultBusy)
 	case reflect.TypeFor[install.Outcome]():
 		return enum(install.Changed, install.Unchanged, install.Planned, install.Noted, install.Failed)
+	case reflect.TypeFor[doctor.State]():
+		return enum(doctor.Fine, doctor.Broken, doctor.NotSetUp, doctor.Untested)
 	case reflect.TypeFor[install.State]():
 		return enum(install.Ready, install.Missing, install.Stale, install.Off, install.Unclear)
 	case reflect.TypeFor[json.RawMessage]():
