@@ -45,7 +45,7 @@ func Run(t *testing.T) { testscript.Run(t, Params(t)) }
 //	hub            start a hub and write config.toml and tokens for it
 //	hub down|up    end it, or start it again
 //	hub ok|unavailable|unauthorized   let it fail
-//	hub session ID TITLE [ended]      let it know a session of the machine
+//	hub session ID TITLE [ended|silent]   let it know a session of the machine, which may be silent since
 //	herdr          start a double of herdr; HERDR_SOCKET_PATH names its socket
 func Params(t *testing.T) testscript.Params {
 	return testscript.Params{
@@ -95,7 +95,11 @@ func hub(t *testing.T, ts *testscript.TestScript, args []string) {
 		ts.Fatalf("hub: start it first")
 	}
 	if args[0] == "session" {
-		ts.Check(knows(h, args[1], args[2], len(args) == 3))
+		how := ""
+		if len(args) > 3 {
+			how = args[3]
+		}
+		ts.Check(knows(h, args[1], args[2], how))
 		return
 	}
 	switch verb {
@@ -114,14 +118,21 @@ func hub(t *testing.T, ts *testscript.TestScript, args []string) {
 	}
 }
 
-// knows lets a hub know a session, live or over.
-func knows(h *hubtest.Hub, id, title string, live bool) error {
+// silence is for how long a silent machine was not heard of.
+const silence = 10 * time.Minute
+
+// knows lets a hub know a session: live, over ("ended"), or of a machine that was
+// not heard of for a while ("silent").
+func knows(h *hubtest.Hub, id, title, how string) error {
 	return h.Store().Write(context.Background(), func(tx *store.Tx) error {
 		at := time.Now()
+		if how == "silent" {
+			at = at.Add(-silence)
+		}
 		snap := record.Snapshot{V: record.Version, At: record.At(at), Machine: "tower", HerdrSession: id, Sessions: []record.LiveSession{
 			{Session: id, Agent: "claude", PaneID: "w1:p1", AgentState: record.Idle, Cwd: "/home/dev/app", TitleHint: title},
 		}}
-		if err := store.Heartbeat(tx, "tower", &snap, at); err != nil || live {
+		if err := store.Heartbeat(tx, "tower", &snap, at); err != nil || how != "ended" {
 			return err
 		}
 		snap.Sessions, snap.At = nil, record.At(at.Add(time.Millisecond))
