@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -18,7 +19,8 @@ func inboxVerb() front.Verb {
 		Name: "inbox", Args: "[flags]", Short: "list what you should look at", Settings: asking(),
 		Long: `Lists sessions that wait on a prompt (blocked), that finished and were not
 looked at (done), that said they wait for something (waiting), and requests that
-failed (failed). An entry leaves by itself when its cause does.`,
+failed (failed). An entry leaves by itself when its cause does. Below stands what
+the sessions ask, in full.`,
 		Flags: func(fs *flag.FlagSet) {
 			fs.BoolVar(&asJSON, "json", false, "JSON lines, also on a terminal")
 			fs.BoolVar(&watch, "watch", false, "redraw when something changes")
@@ -33,7 +35,11 @@ failed (failed). An entry leaves by itself when its cause does.`,
 			}
 			fetch := func() (show func() error, err error) {
 				list, err := hub.Inbox(ctx)
-				return func() error { return drawInbox(c, list, asJSON) }, err
+				if err != nil {
+					return nil, err
+				}
+				asked, err := askedIn(ctx, hub, list)
+				return func() error { return drawInbox(c, list, asked, asJSON) }, err
 			}
 			if watch {
 				return redraw(ctx, c, hub, fetch)
@@ -49,7 +55,7 @@ failed (failed). An entry leaves by itself when its cause does.`,
 	}
 }
 
-func drawInbox(c *front.Call, list []record.InboxEntry, asJSON bool) error {
+func drawInbox(c *front.Call, list []record.InboxEntry, asked []record.Session, asJSON bool) error {
 	if asJSON || !c.Terminal() {
 		for _, e := range list {
 			if err := front.PrintJSON(c.Stdout, e); err != nil {
@@ -71,6 +77,12 @@ func drawInbox(c *front.Call, list []record.InboxEntry, asJSON bool) error {
 		t.add(colour, e.Kind, text.Line(e.Title), text.Line(e.Machine), text.Line(e.Text), age(e.Since), short(e.Session))
 	}
 	t.print(c)
+	for _, s := range asked {
+		fmt.Fprintf(c.Stdout, "\n%s asks:\n", text.Line(cmp.Or(s.Title, s.Session)))
+		for _, a := range s.Asks {
+			printAsk(c.Stdout, s.Session, a)
+		}
+	}
 	return nil
 }
 
