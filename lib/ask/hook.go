@@ -71,9 +71,7 @@ func (h *Hook) Run(ctx context.Context, in Input) error {
 	if h.began, alive = began(h.Claude); !alive || h.Claude <= 1 {
 		return errors.New("which Claude Code asks is not known: CLAUDE_PID names no process")
 	}
-	if in.AgentID != "" && !h.shown(ctx) {
-		// Some subagents run their hooks before the dialog. To wait would keep it
-		// from the screen.
+	if !h.beside(ctx, in) {
 		return nil
 	}
 	if err := h.open(in); err != nil {
@@ -85,11 +83,20 @@ func (h *Hook) Run(ctx context.Context, in Input) error {
 	return h.close(how, answer)
 }
 
-// shown waits until the registry says that Claude waits for its person.
-func (h *Hook) shown(ctx context.Context) bool {
+// beside reports whether the dialog stands on the screen while the hook runs. To
+// wait otherwise would keep it from there: older versions of Claude Code may run
+// the hook first, and 2.1.332 does so for subagents that run in the background.
+// Those are known by the registry, which says that Claude waits for its person
+// only once the dialog is there.
+func (h *Hook) beside(ctx context.Context, in Input) bool {
 	const every = 20 * time.Millisecond
 	for end := time.Now().Add(h.Timing.Behind); time.Now().Before(end) && ctx.Err() == nil; time.Sleep(every) {
-		if e, ok := readEntry(h.Home, h.Claude); ok && e.Status == statusWaiting {
+		e, ok := readEntry(h.Home, h.Claude)
+		switch {
+		case !ok: // it is being written, or there is none
+		case !versionAtLeast(e.Version, oldest):
+			return false
+		case in.AgentID == "" || e.Status == statusWaiting:
 			return true
 		}
 	}

@@ -17,6 +17,8 @@ type turn struct {
 	open   []*call // that have no result yet
 	calls  []*call // of the round
 	last   string  // what was said last
+
+	interrupted func() // ends the hooks beside a dialog
 }
 
 // pace is how long the stand-in thinks, so that its work can be seen.
@@ -132,9 +134,13 @@ func (a *app) interrupt() {
 		return
 	}
 	for _, c := range t.open {
-		c.fail("Interrupted")
+		c.fail("The user doesn't want to proceed with this tool use. The tool use was rejected.")
+		c.decided = "rejected"
 	}
 	a.log.results(t.open)
+	if t.interrupted != nil {
+		t.interrupted()
+	}
 	a.log.user("[Request interrupted by user]", "typed")
 	a.say("  ⎿  Interrupted")
 	a.turn, a.dialog = nil, nil
