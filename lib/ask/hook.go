@@ -38,6 +38,9 @@ func DefaultTiming() Timing {
 	}
 }
 
+// every is how often is looked at what nothing tells of, for a second at most.
+const every = 20 * time.Millisecond
+
 // Hook is one run of `shq hook ask`, beside the dialog that Claude Code shows.
 type Hook struct {
 	Dir    state.Dir
@@ -52,6 +55,7 @@ type Hook struct {
 	Log    func(error)
 	Timing Timing
 
+	in    Input
 	file  *File
 	tools transcript.Tools
 	began string    // when Claude's process began
@@ -89,7 +93,6 @@ func (h *Hook) Run(ctx context.Context, in Input) error {
 // Those are known by the registry, which says that Claude waits for its person
 // only once the dialog is there.
 func (h *Hook) beside(ctx context.Context, in Input) bool {
-	const every = 20 * time.Millisecond
 	for end := time.Now().Add(h.Timing.Behind); time.Now().Before(end) && ctx.Err() == nil; time.Sleep(every) {
 		e, ok := readEntry(h.Home, h.Claude)
 		switch {
@@ -105,32 +108,19 @@ func (h *Hook) beside(ctx context.Context, in Input) bool {
 
 // open writes the ask down and tells of it.
 func (h *Hook) open(in Input) error {
-	others, err := List(h.Dir)
-	if err != nil {
-		h.Log(err)
-	}
-	taken := func(id string) bool {
-		for _, o := range others {
-			if o.ToolUse == id && o.Session == in.SessionID && o.Alive() {
-				return true
-			}
-		}
-		return false
-	}
 	f := &File{V: record.Version, Ask: h.Stamp.ID, Session: in.SessionID, Since: h.Stamp.At, Transcript: in.transcript(), PID: os.Getpid()}
 	f.Start, _ = began(f.PID)
-	h.tools.Path = f.Transcript
-	if err := h.tools.Read(); err != nil {
-		h.Log(err)
+	h.in, h.file, h.tools.Path = in, f, f.Transcript
+	use := h.find()
+	for end := time.Now().Add(h.Timing.Behind); in.needsUse() && use.ID == "" && time.Now().Before(end); use = h.find() {
+		time.Sleep(every)
 	}
-	use, _ := h.tools.Find(in.ToolName, in.ToolInput, taken)
 	f.fill(&in, use)
 	e, ok := readEntry(h.Home, h.Claude)
 	if ok {
 		f.Version = e.Version
 	}
 	h.seen = ok && e.Status == statusWaiting
-	h.file = f
 	if err := f.write(h.Dir); err != nil {
 		return err
 	}
@@ -146,6 +136,40 @@ func (h *Hook) open(in Input) error {
 	}
 	debug.FreeOSMemory() // what follows may take a day, and needs little
 	return nil
+}
+
+// find looks for the tool use in the transcript, which may be written a moment
+// after the hook was started.
+func (h *Hook) find() transcript.ToolUse {
+	if err := h.tools.Read(); err != nil {
+		h.Log(err)
+	}
+	others, err := List(h.Dir)
+	if err != nil {
+		h.Log(err)
+	}
+	use, _ := h.tools.Find(h.in.ToolName, h.in.ToolInput, func(id string) bool {
+		for _, o := range others {
+			if o.ToolUse == id && o.Session == h.file.Session && o.Ask != h.file.Ask && o.Alive() {
+				return true
+			}
+		}
+		return false
+	})
+	return use
+}
+
+// bind notes the tool use once it is found.
+func (h *Hook) bind() {
+	if h.file.ToolUse != "" {
+		return
+	}
+	if use := h.find(); use.ID != "" {
+		h.file.ToolUse = use.ID
+		if err := h.file.write(h.Dir); err != nil {
+			h.Log(err)
+		}
+	}
 }
 
 func (h *Hook) tell(s queue.Stamp, kind record.Kind, body any) error {
@@ -221,6 +245,7 @@ func (h *Hook) look(waited time.Duration) (how string, answer []byte) {
 
 // outcome is how the ask ended by the transcript.
 func (h *Hook) outcome() string {
+	h.bind()
 	if err := h.tools.Read(); err != nil {
 		h.Log(err)
 	}
@@ -286,7 +311,6 @@ func (h *Hook) given() ([]byte, error) {
 // stopped is why Claude Code ended the hook: its person refused or interrupted
 // at the screen, or it ends itself. Either shows soon.
 func (h *Hook) stopped() string {
-	const every = 20 * time.Millisecond
 	for end := time.Now().Add(h.Timing.End); time.Now().Before(end); time.Sleep(every) {
 		if how := h.outcome(); how != "" {
 			return how

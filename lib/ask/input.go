@@ -34,6 +34,13 @@ func (in *Input) transcript() string {
 	return own
 }
 
+// needsUse reports whether a part of the ask stands in the transcript alone: the
+// text of a plan without a file.
+func (in *Input) needsUse() bool {
+	plan, _ := planOf(in.ToolInput)
+	return in.ToolName == toolPlan && plan == ""
+}
+
 // fill takes over what was given. Use is the tool use in the transcript.
 func (f *File) fill(in *Input, use transcript.ToolUse) {
 	f.Tool, f.Input, f.Suggestions, f.Agent = in.ToolName, in.ToolInput, in.Suggestions, text.Line(in.AgentID)

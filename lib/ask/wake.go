@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"os"
 	"path/filepath"
 
 	"github.com/fsnotify/fsnotify"
@@ -29,7 +30,11 @@ func (h *Hook) watch() (w *wakes, stop func()) {
 	}
 	registry := entryPath(h.Home, h.Claude)
 	answer := answerPath(h.Dir, h.file.Ask)
-	for _, path := range []string{filepath.Dir(answer), filepath.Dir(registry), h.file.Transcript} {
+	seen := h.file.Transcript // its folder when it is not there yet, as with the first prompt
+	if _, err := os.Stat(seen); err != nil {
+		seen = filepath.Dir(seen)
+	}
+	for _, path := range []string{filepath.Dir(answer), filepath.Dir(registry), seen} {
 		if err := fs.Add(path); err != nil {
 			fs.Close()
 			return nil, func() {}

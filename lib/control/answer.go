@@ -43,7 +43,7 @@ func (d *Doer) answer(ctx context.Context, c record.Claim) record.Result {
 	if err := tools.Read(); err != nil {
 		return failed("%v", err)
 	}
-	if _, over := tools.Outcome(f.ToolUse); over {
+	if _, over := tools.Outcome(useOf(f, tools)); over {
 		return failed("it was answered at the screen")
 	}
 	if err := d.begin(c, "answered")(); err != nil {
@@ -61,7 +61,7 @@ func (d *Doer) proof(ctx context.Context, c record.Claim, f *ask.File, tools *tr
 		if err := tools.Read(); err != nil {
 			return failed("not proven: %v", err)
 		}
-		if o, ok := tools.Outcome(f.ToolUse); ok {
+		if o, ok := tools.Outcome(useOf(f, tools)); ok {
 			ask.TakeBack(d.Dir, c.ID, f.Ask)
 			if byAnswer(o, c.Answer.Behavior) {
 				return done("", "answered")
@@ -78,6 +78,16 @@ func (d *Doer) proof(ctx context.Context, c record.Claim, f *ask.File, tools *tr
 		return failed("not proven: the hook that waits did not take it within %s", proofWait)
 	}
 	return failed("not proven: the hook gave it to Claude Code, or its person was first; the transcript has no outcome after %s", proofWait)
+}
+
+// useOf is the tool use of an ask. Claude Code may write it down a moment after
+// its hooks have begun, and so the hook may not know it yet.
+func useOf(f *ask.File, tools *transcript.Tools) string {
+	if f.ToolUse != "" {
+		return f.ToolUse
+	}
+	use, _ := tools.Find(f.Tool, f.Input, nil)
+	return use.ID
 }
 
 // byAnswer reports whether an outcome is that of the answer. Versions that don't

@@ -3,16 +3,13 @@
 package e2e
 
 import (
-	"context"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"sessionhub/cmd/internal/world"
 	"sessionhub/lib/claude/claudetest"
-	"sessionhub/lib/herdr"
 	"sessionhub/lib/record"
 )
 
@@ -96,20 +93,10 @@ func TestRealClaudeControlInTheDouble(t *testing.T) {
 	f.controlJob(realWork, realAsk)
 }
 
-func (f *flow) showFailure() {
-	if f.t.Failed() {
-		f.screens()
-	}
-}
-
-// screens logs what the panes show.
-func (f *flow) screens() {
-	panes, err := f.h.Panes(context.Background(), "")
-	if err != nil {
-		f.t.Log(err)
-	}
-	for _, p := range panes {
-		s, err := f.h.Read(context.Background(), herdr.ReadParams{PaneID: p.PaneID, Source: "visible"})
-		f.t.Logf("%s: %v\n%s", p.PaneID, err, strings.TrimSpace(s.Text))
-	}
+func TestRealClaudeAsks(t *testing.T) {
+	w := newWorld(t)
+	f := flowIn(t, w, realClaude(t, w))
+	f.command = manualClaude
+	defer f.showFailure()
+	f.asksJob()
 }

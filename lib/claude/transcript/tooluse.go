@@ -50,11 +50,13 @@ const (
 type Tools struct {
 	Path string
 
-	begun bool
-	at    int64 // up to where it was read
-	open  []ToolUse
-	done  map[string]Outcome
-	order []string // of done
+	begun  bool
+	grown  bool  // what is read now was appended since
+	at     int64 // up to where it was read
+	open   []ToolUse
+	recent []ToolUse // settled since the first Read
+	done   map[string]Outcome
+	order  []string // of done
 }
 
 // Read takes in what was appended. A missing file has nothing; one that became
@@ -75,6 +77,7 @@ func (t *Tools) Read() error {
 	if st.Size() == t.at {
 		return nil
 	}
+	t.grown = t.begun
 	if !t.begun || st.Size() < t.at {
 		t.begun, t.open = true, nil
 		if t.at = max(st.Size()-toolTail, 0); t.at > 0 {
@@ -157,6 +160,10 @@ func (t *Tools) line(b []byte) {
 func (t *Tools) settle(id string, o Outcome) {
 	for i := range t.open {
 		if t.open[i].ID == id {
+			if t.recent = append(t.recent, t.open[i]); !t.grown {
+				t.recent = nil
+			}
+			t.recent = t.recent[max(len(t.recent)-outcomes, 0):]
 			t.open = append(t.open[:i:i], t.open[i+1:]...)
 			break
 		}
@@ -209,13 +216,13 @@ func (t *Tools) Outcome(id string) (o Outcome, ok bool) {
 
 // Find is the tool use without a result that has this name and input, and that
 // taken does not claim for another: of several that are equal, the first, as
-// they are asked about in their order. What a hook is given was normalised
-// (fields reordered, defaults added), so of tools that ask the person one of
-// that name is enough, if there is one alone.
+// they are asked about in their order. One that got its result since the first
+// Read is as good. What a hook is given was normalised (fields reordered,
+// defaults added), so one of that name is enough, if there is one alone.
 func (t *Tools) Find(name string, input []byte, taken func(id string) bool) (u ToolUse, ok bool) {
 	var same []ToolUse
 	want := decoded(input)
-	for _, u := range t.open {
+	for _, u := range append(t.open[:len(t.open):len(t.open)], t.recent...) {
 		if u.Name != name || taken != nil && taken(u.ID) {
 			continue
 		}

@@ -104,6 +104,21 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
+// A tool use may come with its result, when a hook answers at once.
+func TestAToolUseThatIsOverAlreadyIsFound(t *testing.T) {
+	tools := grown(t, useB, rejects)
+	tools.mustRead(t)
+	if u, ok := tools.Find("Bash", []byte(`{"command":"rm y"}`), nil); ok {
+		t.Errorf("one from before was found: %+v", u)
+	}
+	appendTo(t, tools.Path, useA+"\n"+resA+"\n")
+	tools.mustRead(t)
+	u, ok := tools.Find("Bash", []byte(`{"command":"rm x","description":"d"}`), nil)
+	if _, over := tools.Outcome(u.ID); !ok || !over || u.ID != "A" {
+		t.Errorf("%+v, %v, %v", u, ok, over)
+	}
+}
+
 func TestToolsOfALongTranscript(t *testing.T) {
 	filler := `{"type":"user","message":{"content":"` + strings.Repeat("x", 1<<20) + `"}}`
 	lines := []string{useA}

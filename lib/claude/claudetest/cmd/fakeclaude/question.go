@@ -80,7 +80,7 @@ func (c *call) answered(list []question, answers map[string]string) {
 	var parts []string
 	for _, q := range list {
 		if v, ok := answers[q.Question]; ok {
-			parts = append(parts, fmt.Sprintf("%q=%q", q.Question, v))
+			parts = append(parts, `"`+q.Question+`"="`+v+`"`) // unescaped, as the real one does
 		}
 	}
 	c.result = "Your questions have been answered: " + strings.Join(parts, ", ") + ". You can now continue with these answers in mind."
