@@ -118,7 +118,9 @@ func answer(ctx context.Context, c *front.Call, r reply) error {
 		return front.Fail(front.ExitData, err)
 	}
 	if len(c.Args) == 1 && len(r.words) == 0 {
-		printAsk(c.Stdout, s.Session, ask)
+		if err := showAsk(c, r.json, s.Session, ask); err != nil {
+			return err
+		}
 		return front.Usage("allow or deny is wanted, or --choose or --text for a question")
 	}
 	post, err := r.post(c.Args[1:], ask)
@@ -133,6 +135,14 @@ func answer(ctx context.Context, c *front.Call, r reply) error {
 		return err
 	}
 	return a.outcome(ctx, req)
+}
+
+func showAsk(c *front.Call, asJSON bool, session string, a record.Ask) error {
+	if asJSON || !c.Terminal() {
+		return front.PrintJSON(c.Stdout, a)
+	}
+	printAsk(c.Stdout, session, a)
+	return nil
 }
 
 // chosen is the open ask that is meant: the only one, or the one that --ask

@@ -22,7 +22,7 @@ func printAsk(w io.Writer, session string, a record.Ask) {
 			fmt.Fprintln(w, indent+strings.TrimSuffix(line, "\n"))
 		}
 	}
-	fmt.Fprintf(w, "%s  %s  since %s  %s\n", short(a.Ask), text.Line(a.Tool), clock(a.Since), askState(a))
+	fmt.Fprintf(w, "%s  %s  since %s  %s\n", text.Line(a.Ask), text.Line(a.Tool), clock(a.Since), askState(a))
 	switch {
 	case len(a.Questions) > 0:
 		printQuestions(say, a.Questions)

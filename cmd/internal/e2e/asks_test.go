@@ -310,3 +310,38 @@ func TestAsksJob(t *testing.T) {
 	defer f.showFailure()
 	f.asksJob()
 }
+
+// plans are denied, which keeps plan mode, and approved.
+func (f *flow) plansJob() {
+	t := f.t
+	f.mayAnswer()
+	pane, session := f.startClaude()
+	f.untilState(session, record.Idle)
+	const plan = `plan it [[tool ExitPlanMode {"plan":"# The plan\n1. do it\n"}]] [[say Planned.]]`
+	f.prompt(pane, plan)
+	a := f.open(session)
+	if a.Tool != "ExitPlanMode" || a.Plan != "# The plan\n1. do it\n" {
+		t.Errorf("ask %+v", a)
+	}
+	shown, err := f.w.Terminal("shctl", "show", session)
+	if err != nil || !strings.Contains(shown, "│ 1. do it") {
+		t.Errorf("show: %v\n%s", err, shown)
+	}
+	f.asked(record.RequestDone, "answered", "answer", session, "deny", "--message", "think again")
+	f.over(session, a, record.HowAnswered)
+	f.untilState(session, record.Idle, record.Done)
+	if !f.heard("think again") {
+		t.Error("the reason was not heard")
+	}
+	f.prompt(pane, plan)
+	a = f.open(session)
+	f.asked(record.RequestDone, "answered", "answer", session, "allow")
+	f.over(session, a, record.HowAnswered)
+	f.untilState(session, record.Idle, record.Done)
+}
+
+func TestPlansJob(t *testing.T) {
+	f := doubleFlow(t)
+	defer f.showFailure()
+	f.plansJob()
+}
