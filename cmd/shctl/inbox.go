@@ -16,11 +16,13 @@ import (
 func inboxVerb() front.Verb {
 	var asJSON, watch bool
 	return front.Verb{
-		Name: "inbox", Args: "[flags]", Short: "list what you should look at", Settings: asking(),
+		Name: "inbox", Args: "[flags]", Short: "list what you should look at", Settings: append(asking(), "machine", "herdr_sockets"),
 		Long: `Lists sessions that wait on a prompt (blocked), that finished and were not
 looked at (done), that said they wait for something (waiting), and requests that
 failed (failed). An entry leaves by itself when its cause does. Below stands what
-the sessions ask, in full.`,
+the sessions ask, in full. With --watch in a terminal, up and down choose an
+entry, Enter goes to its pane in herdr if it is on this machine, r marks it as
+read, q ends.`,
 		Flags: func(fs *flag.FlagSet) {
 			fs.BoolVar(&asJSON, "json", false, "JSON lines, also on a terminal")
 			fs.BoolVar(&watch, "watch", false, "redraw when something changes")
@@ -33,22 +35,18 @@ the sessions ask, in full.`,
 			if err != nil {
 				return err
 			}
-			fetch := func() (show func() error, err error) {
-				list, err := hub.Inbox(ctx)
-				if err != nil {
-					return nil, err
-				}
-				asked, err := askedIn(ctx, hub, list)
-				return func() error { return drawInbox(c, list, asked, asJSON) }, err
-			}
 			if watch {
-				return redraw(ctx, c, hub, fetch)
+				return watchInbox(ctx, c, hub, asJSON)
 			}
-			show, err := fetch()
+			list, err := hub.Inbox(ctx)
 			if err != nil {
 				return err
 			}
-			return show()
+			asked, err := askedIn(ctx, hub, list)
+			if err != nil {
+				return err
+			}
+			return drawInbox(c, list, asked, asJSON)
 		},
 		Examples: []front.Example{{Line: "shctl inbox --watch", For: "keep it open in a pane"}},
 		Exits:    hubExits(),
@@ -68,13 +66,9 @@ func drawInbox(c *front.Call, list []record.InboxEntry, asked []record.Session, 
 		fmt.Fprintln(c.Stdout, "Nothing waits for you.")
 		return nil
 	}
-	t := table{head: []string{"WHY", "TITLE", "MACHINE", "TEXT", "SINCE", "ID"}, shrink: []int{3, 1}, drop: []int{2, 4}}
+	t := inboxTable()
 	for _, e := range list {
-		colour := ""
-		if e.Kind == record.InboxBlocked {
-			colour = colourBlocked
-		}
-		t.add(colour, e.Kind, text.Line(e.Title), text.Line(e.Machine), text.Line(e.Text), age(e.Since), short(e.Session))
+		t.add(colourOfEntry(e), append([]string{""}, inboxCells(e)...)...)
 	}
 	t.print(c)
 	for _, s := range asked {
@@ -84,6 +78,23 @@ func drawInbox(c *front.Call, list []record.InboxEntry, asked []record.Session, 
 		}
 	}
 	return nil
+}
+
+// inboxTable is the inbox as people see it. Its first column marks what is
+// chosen.
+func inboxTable() table {
+	return table{head: []string{"", "WHY", "TITLE", "MACHINE", "TEXT", "SINCE", "ID"}, shrink: []int{4, 2}, drop: []int{3, 5}}
+}
+
+func inboxCells(e record.InboxEntry) []string {
+	return []string{e.Kind, text.Line(e.Title), text.Line(e.Machine), text.Line(e.Text), age(e.Since), short(e.Session)}
+}
+
+func colourOfEntry(e record.InboxEntry) string {
+	if e.Kind == record.InboxBlocked {
+		return colourBlocked
+	}
+	return ""
 }
 
 func readVerb() front.Verb {

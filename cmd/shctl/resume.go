@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os"
 
 	"sessionhub/cmd/internal/front"
 	"sessionhub/lib/hubclient"
@@ -45,10 +46,34 @@ list, Enter takes the first, a number another one.`,
 			if !a.w.wait.On {
 				a.w.wait.On = true // who picked sees what becomes of it
 			}
-			return a.control(ctx, s, p)
+			err = a.control(ctx, s, p)
+			linger(ctx, c, err)
+			return err
 		},
 		Examples: []front.Example{{Line: "shctl resume --pick", For: "what the plugin's action resume opens"}},
 		Exits:    askExits(),
+	}
+}
+
+// linger keeps the outcome on the screen until a key is pressed: the picker's
+// pane closes with it.
+func linger(ctx context.Context, c *front.Call, err error) {
+	tty, ok := c.Stdin.(*os.File)
+	if !ok || !c.Interactive() || !c.Terminal() || ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		fmt.Fprintln(c.Stderr, err)
+	}
+	fmt.Fprint(c.Stderr, "press a key ")
+	restore, cerr := front.Cbreak(tty)
+	if cerr != nil {
+		return
+	}
+	defer restore()
+	select {
+	case <-readKeys(tty):
+	case <-ctx.Done():
 	}
 }
 

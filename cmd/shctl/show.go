@@ -117,6 +117,13 @@ func printSession(c *front.Call, s record.Session) {
 		row("git", strings.TrimSpace(s.Git.Branch+" "+short(s.Git.Head)+" "+s.Git.Remote))
 	}
 	row("model", s.Model)
+	for i, l := range s.Links {
+		age := "printed "
+		if i > 0 {
+			age = "older, printed "
+		}
+		row("remote", l.URL+"  ("+age+clock(l.At)+")")
+	}
 	row("first prompt", s.FirstPrompt)
 	row("last prompt", s.LastPrompt)
 	printAsks(w, s.Session, s.Asks)

@@ -59,7 +59,7 @@ func status(ctx context.Context, c *front.Call, o statusOptions) error {
 		}, err
 	}
 	if o.watch {
-		return redraw(ctx, c, hub, fetch)
+		return (&live{c: c, hub: hub, fetch: fetch}).redraw(ctx)
 	}
 	show, err := fetch()
 	if err != nil {

@@ -20,10 +20,52 @@ const (
 	joinAgain = 2 * time.Second
 )
 
-// redraw shows what fetch gives, at once, after every change, and on a terminal
-// every second, until the context ends. While the hub is out of reach the last
-// that was known stays, with a line that says so.
-func redraw(ctx context.Context, c *front.Call, hub *hubclient.Client, fetch func() (show func() error, err error)) error {
+// live is something that is shown anew when it changes.
+type live struct {
+	c     *front.Call
+	hub   *hubclient.Client
+	fetch func() (show func() error, err error)
+	// keys are pressed keys, nil where there are none; press takes one, and says
+	// whether that ends the show.
+	keys  <-chan string
+	press func(key string) (end bool)
+}
+
+// redraw shows what fetch gives, at once, after every change, after a key, and
+// on a terminal every second, until the context ends. While the hub is out of
+// reach the last that was known stays, with a line that says so.
+func (l *live) redraw(ctx context.Context) error {
+	changed := l.changes(ctx)
+	show, err := l.fetch()
+	if err != nil {
+		return err
+	}
+	tick := time.NewTicker(tickEvery)
+	defer tick.Stop()
+	for asked := time.Now(); ; {
+		if err := frame(l.c, show, err); err != nil {
+			return err
+		}
+		ask, end, werr := l.wait(ctx, changed, tick.C, asked)
+		if end || werr != nil {
+			return werr
+		}
+		if !ask && time.Since(asked) < askAtLeast {
+			continue
+		}
+		asked = time.Now()
+		var fresh func() error
+		if fresh, err = l.fetch(); err == nil {
+			show = fresh
+		} else if !l.c.Terminal() {
+			return err
+		}
+	}
+}
+
+// changes is a channel that tells of changes at the hub, until the context
+// ends.
+func (l *live) changes(ctx context.Context) <-chan struct{} {
 	changed := make(chan struct{}, 1)
 	wake := func() {
 		select {
@@ -31,44 +73,35 @@ func redraw(ctx context.Context, c *front.Call, hub *hubclient.Client, fetch fun
 		default:
 		}
 	}
-	go func() { // ends with the context
+	go func() {
 		for ctx.Err() == nil {
-			_ = hub.Changes(ctx, wake) // why it ended shows when the hub is asked
+			_ = l.hub.Changes(ctx, wake) // why it ended shows when the hub is asked
 			wake()
 			pause(ctx, joinAgain)
 		}
 	}()
-	show, err := fetch()
-	if err != nil {
-		return err
-	}
-	tick := time.NewTicker(tickEvery)
-	defer tick.Stop()
-	for asked := time.Now(); ; {
-		if err := frame(c, show, err); err != nil {
-			return err
-		}
-		ask := false
-		for again := true; again; {
-			again = false
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-changed:
-				ask = true
-			case <-tick.C:
-				again = !c.Terminal() && time.Since(asked) < askAtLeast
+	return changed
+}
+
+// wait waits for something to show: ask says that the hub is to be asked, end
+// that a key ended the show.
+func (l *live) wait(ctx context.Context, changed <-chan struct{}, tick <-chan time.Time, asked time.Time) (ask, end bool, err error) {
+	for {
+		select {
+		case <-ctx.Done():
+			return false, false, ctx.Err()
+		case <-changed:
+			return true, false, nil
+		case k, open := <-l.keys:
+			if !open {
+				l.keys = nil
+				continue
 			}
-		}
-		if !ask && time.Since(asked) < askAtLeast {
-			continue
-		}
-		asked = time.Now()
-		var fresh func() error
-		if fresh, err = fetch(); err == nil {
-			show = fresh
-		} else if !c.Terminal() {
-			return err
+			return true, l.press(k), nil
+		case <-tick:
+			if l.c.Terminal() || time.Since(asked) >= askAtLeast {
+				return false, false, nil
+			}
 		}
 	}
 }

@@ -43,16 +43,14 @@ func (h *Hub) postStart(_ http.ResponseWriter, r *request) (any, error) {
 		return nil, bad(err.Error())
 	}
 	name := r.PathValue("name")
-	list, err := h.store.Machines(r.Context(), h.now())
+	known, err := h.store.MachineKnown(r.Context(), name)
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range list {
-		if m.Machine == name {
-			return h.order(r, store.Order{Machine: name, Action: record.ActionStart, Online: p.Online, Start: &p.Start})
-		}
+	if !known {
+		return nil, notFound("the hub knows no machine of that name")
 	}
-	return nil, notFound("the hub knows no machine of that name")
+	return h.order(r, store.Order{Machine: name, Action: record.ActionStart, Online: p.Online, Start: &p.Start})
 }
 
 // postAnswer answers what a session asks: a request that its machine carries out

@@ -451,3 +451,21 @@ func TestATextIsForgotten(t *testing.T) {
 		t.Errorf("the database holds the text (%v)", err)
 	}
 }
+
+// Field report A26: every enabling makes another link. All are kept, and the
+// newest is first.
+func TestA26LinksAreKept(t *testing.T) {
+	d := newDesk(t)
+	for _, url := range []string{"https://claude.ai/code/session_1", "https://claude.ai/code/session_2", "https://claude.ai/code/session_1"} {
+		r := d.ask("A", record.ControlPost{Action: record.ActionRemoteControl})
+		d.claims(d.tower)
+		d.clock.turn(time.Second)
+		if err := d.tower.PostResult(t.Context(), record.Result{V: 1, ID: r.ID, State: record.RequestDone, URL: url}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := d.owner.Session(t.Context(), "A")
+	if err != nil || len(s.Links) != 2 || s.Links[0].URL != "https://claude.ai/code/session_1" || !s.Links[0].At.After(s.Links[1].At.Time) {
+		t.Errorf("%+v, %v", s.Links, err)
+	}
+}

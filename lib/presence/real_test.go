@@ -5,12 +5,8 @@ package presence
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -37,11 +33,10 @@ func newRealRun(t *testing.T) *realRun {
 	}
 	env := claudetest.RealEnv(claudetest.MessagesAPI(t))
 	var home string
-	t.Cleanup(func() { sweep(t, home) })
 	s := herdrtest.Start(t, herdrtest.WithPath(bin), herdrtest.WithEnv(env...))
 	home = s.Home()
 	claudetest.RealHome(t, home, home)
-	t.Cleanup(func() { stopService(t, filepath.Join(bin, "claude"), home) })
+	t.Cleanup(func() { claudetest.End(t, filepath.Join(bin, "claude"), home) })
 	return openPane(t, s)
 }
 
@@ -58,40 +53,6 @@ func openPane(t *testing.T, s server) *realRun {
 		}
 	})
 	return r
-}
-
-// stopService ends Claude's background service and its sessions, which outlive
-// the pane by design.
-func stopService(t *testing.T, bin, home string) {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, bin, "daemon", "stop", "--any")
-	cmd.Env = append(cmd.Environ(), "HOME="+home)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Logf("stop Claude's service: %v\n%s", err, out)
-	}
-}
-
-// sweep kills what still runs in a test's own home, such as the service's
-// spare terminals.
-func sweep(t *testing.T, home string) {
-	if home == "" {
-		return
-	}
-	files, err := filepath.Glob("/proc/[0-9]*/environ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range files {
-		b, err := os.ReadFile(f)
-		if err != nil || !slices.Contains(strings.Split(string(b), "\x00"), "HOME="+home) {
-			continue
-		}
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(f)))
-		if err == nil {
-			t.Logf("still there: process %d: %v", pid, syscall.Kill(pid, syscall.SIGKILL))
-		}
-	}
 }
 
 func (r *realRun) claudeHome() claude.Home { return claude.Home(filepath.Join(r.s.Home(), ".claude")) }

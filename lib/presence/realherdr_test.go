@@ -3,10 +3,7 @@
 package presence
 
 import (
-	"bytes"
-	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -14,92 +11,35 @@ import (
 	"time"
 
 	"sessionhub/lib/claude/claudetest"
-	"sessionhub/lib/herdr"
+	"sessionhub/lib/herdr/herdrtest"
 	"sessionhub/lib/record"
 )
 
-// realHerdr is a herdr that HERDR names, headless, in a home of its own, with
-// its integration for Claude installed.
-type realHerdr struct {
-	t    *testing.T
-	path string
-	home string
-	env  []string
-	cmd  *exec.Cmd
-	out  bytes.Buffer
-}
-
-func (s *realHerdr) Home() string { return s.home }
-func (s *realHerdr) Client() *herdr.Client {
-	return &herdr.Client{Socket: filepath.Join(s.home, ".config", "herdr", "herdr.sock")}
-}
-
-func startRealHerdr(t *testing.T) *realHerdr {
+// startRealHerdr starts a herdr that HERDR names, with the real Claude Code and
+// herdr's integration for it.
+func startRealHerdr(t *testing.T) *herdrtest.Program {
 	t.Helper()
 	root, err := os.MkdirTemp("", "rh") // short, for socket paths
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &realHerdr{t: t, path: os.Getenv("HERDR"), home: filepath.Join(root, "home")}
-	if s.path == "" {
-		t.Fatal("HERDR names no herdr: use make test-herdr HERDR=/path/to/herdr")
-	}
-	bin, conf := filepath.Join(root, "bin"), filepath.Join(s.home, ".config", "herdr")
-	for _, dir := range []string{bin, conf} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	const toml = "onboarding = false\n[update]\nversion_check = false\nmanifest_check = false\n"
-	if err := os.WriteFile(filepath.Join(conf, "config.toml"), []byte(toml), 0o600); err != nil {
+	bin := filepath.Join(root, "bin")
+	if err := os.Mkdir(bin, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(claudetest.RealBin(t), filepath.Join(bin, "claude")); err != nil {
 		t.Fatal(err)
 	}
-	claudetest.RealHome(t, s.home, s.home)
-	s.env = append([]string{"HOME=" + s.home, "TERM=xterm-256color", "LANG=C.UTF-8", "SHELL=/bin/bash", "PATH=" + bin + ":" + os.Getenv("PATH")},
-		claudetest.RealEnv(claudetest.MessagesAPI(t))...)
-	install := exec.Command(s.path, "integration", "install", "claude")
-	install.Env = s.env
-	if out, err := install.CombinedOutput(); err != nil {
-		t.Fatalf("integration install: %v\n%s", err, out)
-	}
+	s := herdrtest.NewProgram(t, root, append(claudetest.RealEnv(claudetest.MessagesAPI(t)), "PATH="+bin+":"+os.Getenv("PATH"))...)
 	t.Cleanup(func() {
-		s.stop()
-		stopService(t, filepath.Join(bin, "claude"), s.home)
-		sweep(t, s.home)
+		s.Stop()
+		claudetest.End(t, filepath.Join(bin, "claude"), s.Home())
 		os.RemoveAll(root)
 	})
-	s.start()
+	claudetest.RealHome(t, s.Home(), s.Home())
+	s.Run("integration", "install", "claude")
+	s.Start()
 	return s
-}
-
-func (s *realHerdr) start() {
-	s.t.Helper()
-	s.cmd = exec.Command(s.path, "server")
-	s.cmd.Env, s.cmd.Dir, s.cmd.Stderr = s.env, s.home, &s.out
-	if err := s.cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if _, err := s.Client().Ping(s.t.Context()); err == nil {
-			return
-		} else if time.Now().After(end) {
-			s.t.Fatalf("%v\n%s", err, s.out.Bytes())
-		}
-	}
-}
-
-func (s *realHerdr) stop() {
-	if s.cmd == nil {
-		return
-	}
-	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		s.t.Error(err)
-	}
-	_ = s.cmd.Wait() // how it ends is its own affair
-	s.cmd = nil
 }
 
 // trail looks all the time and keeps each verdict that differs from the last.
@@ -212,9 +152,9 @@ func TestRealHerdrRestart(t *testing.T) {
 	r.is(record.Working, anyID)
 	r.is(record.Idle, anyID)
 	r.herdrSays(id)
-	s.stop()
+	s.Stop()
 	tr := r.trail()
-	s.start()
+	s.Start()
 	untilSaid(t, s, "it is back", func(v Verdict) bool {
 		return len(v.Sessions) == 1 && v.Sessions[0].Session == id && v.Sessions[0].AgentState == record.Idle
 	})

@@ -45,6 +45,15 @@ type Session struct {
 	// Only in the answer for one session, oldest first.
 	Events  []Event       `json:"events,omitempty"`
 	Reports []SavedReport `json:"reports,omitempty"`
+	Links   []Link        `json:"links,omitempty"` // newest first: each enabling of Remote Control makes another
+}
+
+// Link is a Remote Control link that Claude Code printed for a session. Only the
+// newest may still open, and nothing proves that it does (field reports A26 and
+// A27).
+type Link struct {
+	URL string `json:"url"`
+	At  Time   `json:"at"`
 }
 
 // Ask is an ask as the hub keeps it.

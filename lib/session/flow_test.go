@@ -416,3 +416,41 @@ func TestA10LeasesExclude(t *testing.T) {
 	}
 	release()
 }
+
+// A herdr that dies with a prompt leaves no doubt open: what arrived is said to
+// have, what was not seen is unknown, and nothing is typed again.
+func TestAHerdrThatDiesWithAPrompt(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		fault herdrtest.FaultKind
+	}{{"its answer is cut", herdrtest.HalfLine}, {"it hangs up", herdrtest.CloseUnanswered}, {"it answers rubbish", herdrtest.Garbage}} {
+		t.Run(c.name, func(t *testing.T) {
+			s := herdrtest.Start(t, herdrtest.WithPath(claudetest.Build(t)))
+			r := roomAt(t, s)
+			r.desk.Timing.Arrive = time.Second
+			id := r.claude()
+			s.Inject(herdrtest.Fault{Kind: c.fault, Method: "agent.prompt", Times: 1})
+			said := r.say(id, "only once")
+			n := strings.Count(r.heard(id), `"content":"only once"`)
+			if !said.Typed || said.Err == nil || n > 1 || said.Seen != (n == 1) {
+				t.Errorf("%+v; it is there %d times", said, n)
+			}
+		})
+	}
+}
+
+// While herdr does not answer, nothing is known, and nothing is typed (A16).
+func TestAHerdrThatHangs(t *testing.T) {
+	s := herdrtest.Start(t, herdrtest.WithPath(claudetest.Build(t)))
+	r := roomAt(t, s)
+	r.desk.Timing.Look, r.desk.Timing.Screen = 300*time.Millisecond, 300*time.Millisecond
+	id := r.claude()
+	for _, method := range []string{"session.snapshot", "pane.read", "pane.get"} {
+		s.Inject(herdrtest.Fault{Kind: herdrtest.Hang, Method: method})
+		if g := r.desk.Gate(t.Context(), id); g.Answer == Open {
+			t.Errorf("while %s hangs: %+v", method, g)
+		}
+		s.ClearFaults()
+	}
+	r.untilGate(id, Open, NoReason)
+}

@@ -213,3 +213,29 @@ func TestA12WhereASessionRuns(t *testing.T) {
 		t.Errorf("%q, %v", where, err)
 	}
 }
+
+// Finding 34: a shell that runs something at its start is busy for a while; one
+// that asks something takes the command line for the answer.
+func TestShellsThatAreNotReady(t *testing.T) {
+	t.Run("slow", func(t *testing.T) {
+		r := newRoom(t)
+		if err := os.WriteFile(filepath.Join(r.s.Home(), ".bashrc"), []byte("sleep 1\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		at, err := r.desk.Launch(t.Context(), launch(realDir(t, r.s.Home())), noted)
+		if err != nil || r.desk.AwaitPrompt(t.Context(), at) != Ready {
+			t.Errorf("%v", err)
+		}
+	})
+	t.Run("asking", func(t *testing.T) {
+		r := newRoom(t)
+		r.desk.Timing.Detect = 1500 * time.Millisecond
+		if err := os.WriteFile(filepath.Join(r.s.Home(), ".bashrc"), []byte("read -p 'ssh passphrase: ' x\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := r.desk.Launch(t.Context(), launch(realDir(t, r.s.Home())), noted)
+		if err == nil || !strings.Contains(err.Error(), "claude didn't start in pane") || !strings.Contains(err.Error(), "ssh passphrase") {
+			t.Errorf("%v", err)
+		}
+	})
+}

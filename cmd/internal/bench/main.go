@@ -24,6 +24,13 @@ func main() {
 		}
 		return
 	}
+	if spec := os.Getenv(serverEnv); spec != "" {
+		if err := servePolls(spec); err != nil {
+			fmt.Fprintln(os.Stderr, "bench: server:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := run(*bin, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -51,6 +58,7 @@ func rows() []row {
 		{"drain", "linear; ≥ 5 × jq", (*bench).drain},
 		{"digest of a transcript", "≥ 5 × jq; after 1 KiB more the same at any size", (*bench).digest},
 		{"idle watcher", "CPU ≤ 1/10 of a 2 s poll, RSS ≤ 20 MiB", (*bench).idle},
+		{"10,000 idle long polls", "≤ 2 × the memory of a bare handler, wake p99 ≤ 50 ms", (*bench).polls},
 		{"heartbeats stored", "≥ 0.5 × bare inserts", (*bench).heartbeats},
 	}
 }

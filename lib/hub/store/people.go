@@ -46,3 +46,12 @@ func SetInstructions(tx *Tx, in record.Instructions) error {
 	}
 	return tx.exec("INSERT OR REPLACE INTO settings (name, value) VALUES (?,?)", instructionsName, string(raw))
 }
+
+// MachineKnown reports whether a machine was ever heard of.
+func (s *Store) MachineKnown(ctx context.Context, name string) (bool, error) {
+	_, known, err := one(s.reader(ctx), scanInt, "SELECT 1 FROM machines WHERE name = ?", name)
+	if err != nil {
+		err = fmt.Errorf("machine: %w", err)
+	}
+	return known, err
+}

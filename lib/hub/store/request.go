@@ -233,3 +233,16 @@ func CancelRequest(tx *Tx, id string, now time.Time) (record.Request, error) {
 	r, _, err = getRequest(tx, id)
 	return r.record(), err
 }
+
+// maxLinks bounds the links of a session that people see.
+const maxLinks = 10
+
+// links are the Remote Control links that requests gave, the newest first.
+func links(r rower, session string) ([]record.Link, error) {
+	return all(r, func(rows *sql.Rows) (l record.Link, err error) {
+		var ended int64
+		err = rows.Scan(&l.URL, &ended)
+		l.At = at(ended)
+		return l, err
+	}, "SELECT url, max(ended_at) FROM requests WHERE session = ? AND url <> '' GROUP BY url ORDER BY max(ended_at) DESC LIMIT ?", session, maxLinks)
+}

@@ -313,5 +313,8 @@ func (s *Store) Session(ctx context.Context, id string, now time.Time) (record.S
 	if r.Asks, err = asksOf(s.reader(ctx), id); err != nil {
 		return r, fmt.Errorf("session: asks: %w", err)
 	}
+	if r.Links, err = links(s.reader(ctx), id); err != nil {
+		return r, fmt.Errorf("session: links: %w", err)
+	}
 	return r, nil
 }
