@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -76,6 +78,15 @@ func (f *flow) over(session string, ask record.Ask, how string) {
 	if last.How != how {
 		f.t.Errorf("the ask ended as %q, want %q: %+v", last.How, how, last)
 	}
+	f.until("its hook has ended", func() bool {
+		_, err := os.Stat(filepath.Join(f.w.State(), "asks", ask.Ask+".json"))
+		return errors.Is(err, fs.ErrNotExist)
+	})
+}
+
+// nobodyWaits: no hook and no file is left.
+func (f *flow) nobodyWaits() {
+	f.t.Helper()
 	f.until("no hook waits", func() bool {
 		left, err := os.ReadDir(filepath.Join(f.w.State(), "asks"))
 		return err == nil && len(left) == 0 && f.waiters() == 0
@@ -188,10 +199,19 @@ func (f *flow) asksJob() {
 	}
 	f.untilState(session, record.Idle, record.Done)
 
+	for schema, args := range map[string][]string{"session": {"show", "--json", session}, "inbox-entry": {"inbox", "--json"}} {
+		out, err := f.w.Tool("shctl", args...)
+		if err != nil {
+			t.Error(err)
+		}
+		validate(t, schema, out)
+	}
 	f.person(pane, session)
+	f.parallel(pane, session)
 	f.forAll(pane, session)
 	f.hubDown(pane, session)
 	f.killedClaude(pane, session)
+	f.nobodyWaits()
 	f.books()
 }
 
@@ -344,4 +364,20 @@ func TestPlansJob(t *testing.T) {
 	f := doubleFlow(t)
 	defer f.showFailure()
 	f.plansJob()
+}
+
+// parallel: one answer of the model wants two tools. They are asked for one after
+// the other.
+func (f *flow) parallel(pane, session string) {
+	f.prompt(pane, `both [[tool Bash {"command":"touch left","description":"one"}]] [[and Bash {"command":"touch right","description":"two"}]] [[say Done.]]`)
+	a := f.open(session)
+	f.asked(record.RequestDone, "answered", "answer", session, "allow")
+	f.over(session, a, record.HowAnswered)
+	b := f.open(session)
+	f.asked(record.RequestDone, "answered", "answer", session, "deny")
+	f.over(session, b, record.HowAnswered)
+	f.untilState(session, record.Idle, record.Done)
+	if f.made("left") == f.made("right") {
+		f.t.Errorf("left ran: %v, right ran: %v; one was allowed, one denied", f.made("left"), f.made("right"))
+	}
 }

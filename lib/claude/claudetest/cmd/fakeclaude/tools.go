@@ -60,13 +60,13 @@ func (a *app) tools(t *turn) {
 		return
 	}
 	if len(t.open) == 0 {
-		a.log.results(t.calls)
 		a.think(t)
 		return
 	}
 	c := t.open[0]
 	settled := func() {
 		if a.turn == t {
+			a.log.results([]*call{c})
 			t.open = t.open[1:]
 			a.tools(t)
 		}

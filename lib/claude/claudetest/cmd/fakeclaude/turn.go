@@ -15,7 +15,6 @@ type turn struct {
 	began  time.Time
 	round  int
 	open   []*call // that have no result yet
-	calls  []*call // of the round
 	last   string  // what was said last
 
 	interrupted func() // ends the hooks beside a dialog
@@ -77,17 +76,16 @@ func (a *app) step(t *turn) {
 		return
 	}
 	blocks := []fields{textBlock("Step " + strconv.Itoa(t.round+1) + ".")}
-	t.calls = nil
+	t.open = nil
 	for _, c := range t.script.Rounds[t.round] {
 		n := &call{Call: c, id: "toolu_made_up_" + newID()[:8]}
-		t.calls = append(t.calls, n)
+		t.open = append(t.open, n)
 		name, input := n.shown()
 		blocks = append(blocks, fields{"type": "tool_use", "id": n.id, "name": name, "input": json.RawMessage(input)})
 	}
 	t.round++
 	a.log.assistant("tool_use", blocks...)
 	a.say("● " + "Step " + strconv.Itoa(t.round) + ".")
-	t.open = append([]*call(nil), t.calls...)
 	a.tools(t)
 }
 
