@@ -14,6 +14,7 @@ import (
 	"sessionhub/lib/install"
 	"sessionhub/lib/queue"
 	"sessionhub/lib/record"
+	"sessionhub/lib/revive"
 	"sessionhub/lib/watch"
 )
 
@@ -57,6 +58,8 @@ func records() map[string]any {
 		"watcher-status": watch.Report{},
 		"install-step":   install.Step{},
 		"install-part":   install.Part{},
+		"decision":       revive.Decision{},
+		"revive-status":  revive.Status{},
 	}
 }
 
