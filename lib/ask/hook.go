@@ -2,6 +2,7 @@ package ask
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -173,7 +174,11 @@ func (h *Hook) bind() {
 }
 
 func (h *Hook) tell(s queue.Stamp, kind record.Kind, body any) error {
-	it, err := record.NewItem(s.ID, s.At, record.SourceHook, kind, body)
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return fmt.Errorf("%s: %w", kind, err)
+	}
+	it, err := record.NewItem(s.ID, s.At, record.SourceHook, kind, escapeHidden(raw))
 	if err != nil {
 		return err
 	}

@@ -51,9 +51,13 @@ func (h *ClaudeHook) ask(ctx context.Context, stamp queue.Stamp, dir state.Dir) 
 	if err != nil { // the defaults: nothing may be answered
 		h.askFailed(dir, err)
 	}
+	home := conf.ClaudeHome
+	if d := h.Getenv("CLAUDE_CONFIG_DIR"); d != "" { // of the Claude Code that asks
+		home = d
+	}
 	q := &queue.Queue{Dir: dir, Now: h.Now}
 	waiter := ask.Hook{
-		Dir: dir, Home: conf.ClaudeHome, Claude: pid, Stamp: stamp, Now: h.Now, Stdout: h.Stdout, Timing: ask.DefaultTiming(),
+		Dir: dir, Home: home, Claude: pid, Stamp: stamp, Now: h.Now, Stdout: h.Stdout, Timing: ask.DefaultTiming(),
 		Config: func() (config.Config, error) { return config.Load(h.Getenv) },
 		Queue:  func(items ...record.Item) error { return q.Append(queue.Durable, items...) },
 		Ensure: func() error { return EnsureWatcher(dir, h.Watcher) },

@@ -177,7 +177,7 @@ type InboxEntry struct {
 	Title   string `json:"title"`
 	Machine string `json:"machine"`
 	Text    string `json:"text"`
-	Ask     string `json:"ask,omitempty"` // what it asks, when it can be answered from afar
+	Ask     string `json:"ask,omitempty"` // the session waits with this ask
 }
 
 // InboxCounts is what a machine's own token may see of the inbox.
