@@ -1,6 +1,6 @@
 # sessionhub: build, install, test. `make help` lists the targets.
 SHELL    := /bin/sh
-TOOLS    := shq shwatch shctl shinstall shrevive shhub
+TOOLS    := shq shwatch shctl shinstall shrevive shspawn shhub
 # Programs that tools run; people don't, so they have no manual page.
 HELPERS  := shq-mcp
 PREFIX   ?= $(HOME)/.local
@@ -54,11 +54,15 @@ install: build
 	@for t in $(HELPERS); do \
 	  install -m 755 bin/$$t '$(DESTDIR)$(PREFIX)/bin/'.$$t.new && mv -f '$(DESTDIR)$(PREFIX)/bin/'.$$t.new '$(DESTDIR)$(PREFIX)/bin/'$$t || exit 1; \
 	done
-	@echo 'now hook it up: $(PREFIX)/bin/shinstall plugin hooks mcp (--dry-run shows what that changes); again after every upgrade'
+	@echo 'now hook it up: $(PREFIX)/bin/shinstall hub plugin hooks mcp, or join URL in place of hub (--dry-run shows what that changes)'
+	@echo 'then, and after every upgrade once more: $(PREFIX)/bin/shinstall doctor'
 
 uninstall:
 	@[ -n '$(DESTDIR)' ] || [ ! -e "$${XDG_DATA_HOME:-$$HOME/.local/share}/sessionhub/herdr-plugin" ] || \
 	  { echo 'make: uninstall: herdr would go on calling the tools: first run shinstall plugin hooks mcp --remove' >&2; exit 1; }
+	@[ -n '$(DESTDIR)' ] || { [ ! -e "$${XDG_CONFIG_HOME:-$$HOME/.config}/systemd/user/sessionhub.service" ] && \
+	  [ ! -e "$$HOME/Library/LaunchAgents/sessionhub.hub.plist" ]; } || \
+	  { echo 'make: uninstall: the hub runs as a service: first run shinstall hub --remove' >&2; exit 1; }
 	@for t in $(HELPERS); do rm -f '$(DESTDIR)$(PREFIX)/bin/'$$t; done
 	@for t in $(TOOLS); do \
 	  rm -f '$(DESTDIR)$(PREFIX)/bin/'$$t '$(DESTDIR)$(PREFIX)/share/man/man1/'$$t.1 \

@@ -76,6 +76,7 @@ func serve(ctx context.Context, c *front.Call, o serveOptions) error {
 	logw := &runlog.Log{W: c.Stderr}
 	h := hub.New(s, time.Now)
 	h.Failed = func(err error) { logw.Failure("%v", err) }
+	h.Version = c.Version.Number
 	srv := &http.Server{
 		Handler: h, ReadHeaderTimeout: headerWait, IdleTimeout: idleWait,
 		ErrorLog: log.New(logWriter{logw}, "", 0),

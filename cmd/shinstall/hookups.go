@@ -18,6 +18,8 @@ type options struct {
 	binDir               string
 	claude, herdr        string
 	answers              bool
+	serve                install.Serve
+	replace              bool
 }
 
 func (o *options) flags(fs *flag.FlagSet) {
@@ -26,6 +28,11 @@ func (o *options) flags(fs *flag.FlagSet) {
 	fs.BoolVar(&o.json, "json", false, "JSON lines, also on a terminal")
 	fs.StringVar(&o.binDir, "bin-dir", "", "`folder` of the tools, in place of the one that shinstall was found in")
 	fs.BoolVar(&o.answers, "answers", false, "for hooks: allow that what sessions ask is answered from afar")
+	fs.StringVar(&o.serve.Listen, "listen", "127.0.0.1:7733", "for hub: the `address` to listen on")
+	fs.StringVar(&o.serve.Cert, "tls-cert", "", "for hub: the certificate's `file` (PEM)")
+	fs.StringVar(&o.serve.Key, "tls-key", "", "for hub: the key's `file` (PEM)")
+	fs.BoolVar(&o.serve.Insecure, "insecure", false, "for hub: serve others without TLS, behind a proxy that has it")
+	fs.BoolVar(&o.replace, "replace", false, "for join: leave the hub that this machine is joined to")
 	o.programs(fs)
 }
 
@@ -47,7 +54,7 @@ type hookUp struct {
 }
 
 func hookUps() []hookUp {
-	return []hookUp{pluginHookUp(), hooksHookUp(), mcpHookUp()}
+	return []hookUp{hubHookUp(), joinHookUp(), pluginHookUp(), hooksHookUp(), mcpHookUp()}
 }
 
 func pluginHookUp() hookUp {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"sessionhub/lib/doctor"
 	"sessionhub/lib/install"
 )
 
@@ -37,6 +38,21 @@ func TestPartLines(t *testing.T) {
 			"plugin   off      1.0.0, /home/developer/x, disabled\n                  → enable it\n"},
 	} {
 		if got := partLines(c.part, "/home/dev"); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
+
+func TestFindingLines(t *testing.T) {
+	for _, c := range []struct {
+		finding doctor.Finding
+		want    string
+	}{
+		{doctor.Finding{Check: "hub", State: doctor.Fine, Why: "it answers"}, "hub            fine        it answers\n"},
+		{doctor.Finding{Check: "notifications", State: doctor.NotSetUp, Why: "o\x1b[1mff", Fix: "add this", Lines: "[a]\nb = 1\n"},
+			"notifications  not set up  off\n                           → add this\n                             [a]\n                             b = 1\n"},
+	} {
+		if got := findingLines(c.finding); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}

@@ -16,7 +16,7 @@ func hookUpVerb(h hookUp) front.Verb {
 	var o options
 	return front.Verb{
 		Name: h.name, Args: strings.Join(strings.Fields("[flags] "+h.args+" [MORE...]"), " "), Short: h.short, Long: h.long,
-		Flags: o.flags, Settings: []string{"claude_home"},
+		Flags: o.flags, Settings: []string{"claude_home", "machine", "allow_http"},
 		Run:   func(ctx context.Context, c *front.Call) error { return carryOut(ctx, c, h, o) },
 		Files: h.files, Examples: h.examples,
 		Exits: append([]front.Exit{{Code: front.ExitConfig, When: "the tools are not where they would be named"}}, h.exits...),
@@ -92,6 +92,8 @@ func unfinished(c *front.Call, asked int, o options, err error) error {
 		switch {
 		case errors.Is(cause, install.ErrTools):
 			return front.Fail(front.ExitConfig, cause)
+		case errors.Is(cause, install.ErrListen), errors.Is(cause, install.ErrURL):
+			return front.Fail(front.ExitUsage, cause)
 		case errors.Is(cause, install.ErrProgram), errors.Is(cause, install.ErrNoServer):
 			return front.Fail(front.ExitUnavailable, cause)
 		}

@@ -1,26 +1,61 @@
 package main
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
 	"fmt"
+	"io/fs"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"sessionhub/cmd/internal/script"
+	"sessionhub/cmd/internal/world"
 	"sessionhub/lib/claude/claudetest"
+	"sessionhub/lib/install/managertest"
 )
 
-func TestMain(m *testing.M) { script.MainWith(m, "herdr", "shinstall", main) }
+func TestMain(m *testing.M) {
+	script.MainWith(m, "herdr", "shinstall", main, map[string]func(){
+		"play-systemctl": func() { os.Exit(managertest.Systemctl(process())) },
+		"play-loginctl":  func() { os.Exit(managertest.Loginctl(process())) },
+		"play-launchctl": func() { os.Exit(managertest.Launchctl(process())) },
+	})
+}
+
+func process() managertest.Process {
+	return managertest.Process{Args: os.Args[1:], Getenv: os.Getenv, Stdout: os.Stdout, Stderr: os.Stderr}
+}
 
 // The scripts have besides the commands of all:
 //
 //	tools DIR [VERSION]   install the tools into DIR; those that tell their
 //	                      version tell that
 //	claude DIR            install the stand-in for Claude Code into DIR
+//	manager systemd|launchd DIR  put the stand-ins for a manager's programs into
+//	                      DIR, first in the PATH; its user's manager is in reach
+//	port NAME             NAME is a port that nobody listens at
+//	answers PORT          wait until somebody listens there
+//	web NAME              a web server that is no hub; NAME is its port
+//	cert CERT KEY         a certificate for 127.0.0.1, its own authority
+//	home FILE [NOT...]    list what is in HOME, all but what is named
 //
 // The program herdr is the stand-in for herdr; none of its servers runs at
 // first.
@@ -48,7 +83,112 @@ func params(t *testing.T, more func(*testscript.Env) error) testscript.Params {
 	}
 	p.Cmds["tools"] = b.tools
 	p.Cmds["claude"] = b.claude
+	p.Cmds["manager"] = manager
+	p.Cmds["port"] = port
+	p.Cmds["answers"] = answers
+	p.Cmds["web"] = web
+	p.Cmds["cert"] = cert
+	p.Cmds["home"] = home
 	return p
+}
+
+func manager(ts *testscript.TestScript, _ bool, args []string) {
+	programs := map[string][]string{"systemd": {"systemctl", "loginctl"}, "launchd": {"launchctl"}}[args[0]]
+	dir := ts.MkAbs(args[1])
+	ts.Check(os.MkdirAll(dir, 0o755))
+	for _, name := range programs {
+		ts.Check(os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\nexec play-"+name+` "$@"`+"\n"), 0o755))
+	}
+	state := filepath.Join(dir, "state")
+	ts.Check(os.Mkdir(state, 0o700))
+	ts.Setenv("FAKE_MANAGER", state)
+	ts.Setenv("PATH", dir+":"+ts.Getenv("PATH"))
+	ts.Defer(func() { ts.Check(managertest.Stop(state)) }) // what a failed script left
+}
+
+func port(ts *testscript.TestScript, _ bool, args []string) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	_, p, err := net.SplitHostPort(l.Addr().String())
+	ts.Check(errors.Join(err, l.Close()))
+	ts.Setenv(args[0], p)
+}
+
+func answers(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(world.Until("somebody listens at "+args[0], func() (bool, error) {
+		conn, err := net.Dial("tcp", "127.0.0.1:"+args[0])
+		if err != nil {
+			return false, nil
+		}
+		return true, conn.Close()
+	}))
+}
+
+func web(ts *testscript.TestScript, _ bool, args []string) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "Welcome!") }))
+	ts.Defer(srv.Close)
+	_, p, err := net.SplitHostPort(srv.Listener.Addr().String())
+	ts.Check(err)
+	ts.Setenv(args[0], p)
+}
+
+func cert(ts *testscript.TestScript, _ bool, args []string) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	ts.Check(err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "hub"}, NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	ts.Check(err)
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	ts.Check(err)
+	for i, b := range []*pem.Block{{Type: "CERTIFICATE", Bytes: der}, {Type: "PRIVATE KEY", Bytes: secret}} {
+		ts.Check(os.WriteFile(ts.MkAbs(args[i]), pem.EncodeToMemory(b), 0o600))
+	}
+}
+
+// home lists every file, folder and link with its mode and content.
+func home(ts *testscript.TestScript, _ bool, args []string) {
+	var b strings.Builder
+	root := ts.Getenv("HOME")
+	ts.Check(filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		if slices.Contains(args[1:], rel) {
+			if e.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		return describe(&b, path, rel)
+	}))
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(b.String()), 0o600))
+}
+
+func describe(b *strings.Builder, path, rel string) error {
+	st, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b, "%s %v", rel, st.Mode())
+	switch {
+	case st.Mode()&fs.ModeSymlink != 0:
+		to, err := os.Readlink(path)
+		fmt.Fprintf(b, " → %s\n", to)
+		return err
+	case st.Mode().IsRegular():
+		text, err := os.ReadFile(path)
+		fmt.Fprintf(b, " %x\n", sha256.Sum256(text))
+		return err
+	}
+	b.WriteString("\n")
+	return nil
 }
 
 // builder builds each program once.
@@ -79,7 +219,7 @@ func (b *builder) tools(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	to := ts.MkAbs(args[0])
 	ts.Check(os.MkdirAll(to, 0o755))
-	for tool, v := range map[string]string{"shq": "1.0.0", "shctl": "1.0.0", "shwatch": version, "shinstall": version} {
+	for tool, v := range map[string]string{"shq": "1.0.0", "shq-mcp": "1.0.0", "shctl": "1.0.0", "shwatch": version, "shinstall": version, "shhub": version} {
 		from := b.once(ts, tool+"-"+v, func(dir string) error {
 			cmd := exec.Command("go", "build", "-ldflags", "-X sessionhub/cmd/internal/front.version="+v, "-o", filepath.Join(dir, tool), "sessionhub/cmd/"+tool)
 			if out, err := cmd.CombinedOutput(); err != nil {

@@ -15,7 +15,7 @@ func statusVerb() front.Verb {
 another version or from another place), off (switched off by its user) or
 unclear (it could not be looked at), and what to do about it.`,
 		Patient:  true,
-		Settings: []string{"server_url", "token_file", "machine", "claude_home"},
+		Settings: []string{"server_url", "token_file", "machine", "claude_home", "allow_http"},
 		Flags: func(fs *flag.FlagSet) {
 			fs.BoolVar(&o.json, "json", false, "JSON lines, also on a terminal")
 			fs.StringVar(&o.binDir, "bin-dir", "", "`folder` of the tools, in place of the one that shinstall was found in")
@@ -40,6 +40,9 @@ func status(ctx context.Context, c *front.Call, o options) error {
 	}
 	print := partPrinter(c, o)
 	for _, h := range hookUps() {
+		if h.args != "" { // config's line tells of it
+			continue
+		}
 		t, err := h.target(c, o, tools, nil)
 		if err != nil {
 			return err

@@ -91,3 +91,27 @@ func TestSocketIdentity(t *testing.T) {
 		ln.Close()
 	}
 }
+
+func TestServerPID(t *testing.T) {
+	dir, err := os.MkdirTemp("", "hs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "s")
+	if _, err := ServerPID(t.Context(), path); err == nil {
+		t.Error("nobody has a process")
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	pid, err := ServerPID(t.Context(), path)
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	}
+	if err != nil || pid != os.Getpid() {
+		t.Errorf("%d, %v, want %d", pid, err, os.Getpid())
+	}
+}

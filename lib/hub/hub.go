@@ -33,6 +33,8 @@ type Hub struct {
 
 	// Failed is told of every error that was answered with a 5xx, if it is set.
 	Failed func(error)
+	// Version is the version that the hub says it has.
+	Version string
 }
 
 // New makes a hub over an open store. now is the hub's clock.
@@ -99,6 +101,7 @@ func (h *Hub) routes() {
 
 // ServeHTTP answers a request.
 func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Date", h.now().UTC().Format(http.TimeFormat)) // the clock that its times are of
 	rec := &recorder{ResponseWriter: w}
 	_, pattern := h.mux.Handler(r)
 	defer func() {

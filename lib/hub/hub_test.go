@@ -119,6 +119,22 @@ func TestEveryRoute(t *testing.T) {
 	}
 }
 
+// Every answer has the clock that the hub's times are of, and anybody may ask
+// which hub it is.
+func TestTheHubTellsItsClockAndVersion(t *testing.T) {
+	h := newTestHub(t)
+	h.hub.Version = "1.2.3"
+	res := h.want(200, "", "GET /healthz", "")
+	if got := strings.TrimSpace(res.Body.String()); got != `{"status":"ok","version":"1.2.3"}` {
+		t.Error(got)
+	}
+	for _, res := range []*httptest.ResponseRecorder{res, h.want(401, "", "GET /v1/sessions", ""), h.want(404, "", "GET /nowhere", "")} {
+		if got := res.Header().Get("Date"); got != "Mon, 30 Nov 2026 20:00:00 GMT" {
+			t.Errorf("Date: %q", got)
+		}
+	}
+}
+
 func TestInstructionsByVersion(t *testing.T) {
 	h := newTestHub(t)
 	h.want(200, h.owner, "PUT /v1/instructions", `{"text":"one"}`)

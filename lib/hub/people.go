@@ -13,7 +13,7 @@ import (
 )
 
 func (h *Hub) healthz(http.ResponseWriter, *request) (any, error) {
-	return map[string]string{"status": "ok"}, nil
+	return record.Health{Status: record.HealthOK, Version: h.Version}, nil
 }
 
 // getSessions lists sessions; a machine sees its own.

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"sessionhub/lib/config"
 	"sessionhub/lib/record"
@@ -129,5 +130,45 @@ func TestAStrangerTakesNothing(t *testing.T) {
 	}
 	if leaked != "" {
 		t.Errorf("the token went elsewhere: %q", leaked)
+	}
+}
+
+func TestHealth(t *testing.T) {
+	now := time.Now()
+	for name, c := range map[string]struct {
+		body string
+		date string
+		skew time.Duration
+		ok   bool
+	}{
+		"a hub":           {`{"status":"ok","version":"1.2.3"}`, now.UTC().Format(http.TimeFormat), 0, true},
+		"behind":          {`{"status":"ok","version":"1.2.3"}`, now.Add(time.Hour).UTC().Format(http.TimeFormat), -time.Hour, true},
+		"without a time":  {`{"status":"ok","version":"1.2.3"}`, "yesterday", 0, true},
+		"something else":  {`{"up":true}`, "", 0, false},
+		"no JSON at all":  {`ok`, "", 0, false},
+		"another service": {`{"status":"degraded"}`, "", 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				w.Header().Set("Date", c.date)
+				fmt.Fprint(w, c.body)
+			}))
+			defer srv.Close()
+			client, err := New(config.Config{ServerURL: srv.URL}, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			h, skew, err := client.Health(t.Context())
+			if (err == nil) != c.ok {
+				t.Fatalf("%+v, %v", h, err)
+			}
+			if c.ok && h.Version != "1.2.3" {
+				t.Errorf("version %q", h.Version)
+			}
+			if off := skew.By - c.skew; skew.Known != (c.ok && c.date != "yesterday") || off.Abs() > 2*time.Second {
+				t.Errorf("skew %+v, want %s", skew, c.skew)
+			}
+		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"time"
 
 	"sessionhub/lib/record"
 )
@@ -37,6 +38,38 @@ func (c *Client) PostReport(ctx context.Context, session string, r record.SavedR
 func (c *Client) PutTitle(ctx context.Context, key, session string, t record.Title) error {
 	_, err := c.do(ctx, call{op: "title", method: http.MethodPut, path: sessionPath(session, "/title"), key: key, body: t})
 	return err
+}
+
+// Health asks whether a hub answers; no token is needed. skew is
+// known to about a second.
+func (c *Client) Health(ctx context.Context) (h record.Health, skew Skew, err error) {
+	sent := time.Now()
+	header, err := c.do(ctx, call{op: "health", method: http.MethodGet, path: "/healthz", out: &h})
+	if err != nil {
+		return h, skew, err
+	}
+	if h.Status != record.HealthOK {
+		return h, skew, &Error{Op: "health", Status: http.StatusOK, NotHub: true, Detail: "what answers at " + c.base + " is no hub: is server_url right?"}
+	}
+	return h, skewOf(header, sent, time.Now()), nil
+}
+
+// Skew is this machine's clock minus the hub's.
+type Skew struct {
+	By    time.Duration
+	Known bool
+}
+
+// skewOf compares the header Date, whole seconds, with the middle of the
+// exchange.
+func skewOf(h http.Header, sent, got time.Time) Skew {
+	date, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		return Skew{}
+	}
+	const half = 500 * time.Millisecond // the middle of the second that Date names
+	middle := sent.Add(got.Sub(sent) / 2)
+	return Skew{By: middle.Sub(date.Add(half)), Known: true}
 }
 
 // Probe proves that a record reaches the hub.

@@ -30,6 +30,8 @@ type File struct {
 	New  []byte      // nil when there should be none
 	Mode fs.FileMode // of a new file; an old one keeps its own
 	Copy string      // the file that this is a copy of, for people
+
+	Secret bool // its content is never shown
 }
 
 // Read reads a file; nil means that there is none.

@@ -39,6 +39,12 @@ func (p *Plugin) cli(ctx context.Context) (herdrCLI, error) {
 	return herdrCLI{path, strings.TrimSpace(strings.TrimPrefix(first, "herdr"))}, nil
 }
 
+// Program finds herdr and asks for its version.
+func (p *Plugin) Program(ctx context.Context) (path, version string, err error) {
+	c, err := p.cli(ctx)
+	return c.program, c.version, err
+}
+
 // find is our plugin as herdr lists it, or nil.
 func (h herdrCLI) find(ctx context.Context) (*herdr.Plugin, error) {
 	c := Command{Argv: []string{h.program, "plugin", "list", "--plugin", herdr.OwnPlugin, "--json"}}

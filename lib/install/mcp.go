@@ -161,6 +161,9 @@ func (m *MCP) command(claude, dir string, args ...string) Command {
 	return c
 }
 
+// Program finds Claude Code.
+func (m *MCP) Program() (string, error) { return m.claude() }
+
 func (m *MCP) claude() (string, error) { return program(m.Claude, "claude", "--claude", m.Getenv) }
 
 // get asks Claude which server of our name counts in a folder; the zero server

@@ -47,7 +47,7 @@ func (r *Run) Write(step string, f File) error {
 	switch {
 	case f.same():
 		s.Outcome, s.Detail = Unchanged, ""
-	case r.DryRun && f.Copy != "":
+	case r.DryRun && (f.Copy != "" || f.Secret):
 		s.Outcome = Planned
 	case r.DryRun:
 		s.Outcome, s.Diff = Planned, f.diff()
@@ -176,4 +176,13 @@ func (r *Run) prune(step, dir string, going ...string) error {
 	}
 	r.Changed(step, "%s was empty and is gone", dir)
 	return nil
+}
+
+// pruneUp is prune for a folder, and for the one that it lies in. Folders that
+// hold other things stay.
+func (r *Run) pruneUp(step, dir string, going ...string) error {
+	if err := r.prune(step, dir, going...); err != nil {
+		return err
+	}
+	return r.prune(step, filepath.Dir(dir), append(going, dir)...)
 }

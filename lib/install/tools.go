@@ -1,11 +1,14 @@
 package install
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -87,6 +90,20 @@ func (t Tools) Check(tools ...string) error {
 	return nil
 }
 
+// Version is the version that an installed tool says it has.
+func (t Tools) Version(ctx context.Context, tool string) (string, error) {
+	c := Command{Argv: []string{t.Path(tool), "--version"}}
+	out, err := Ask(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	words := strings.Fields(string(out.Stdout))
+	if out.Code != 0 || len(words) < 2 || words[0] != tool {
+		return "", fmt.Errorf("%s: its answer is not %s's: %s", c.Line(), tool, out.Line())
+	}
+	return words[1], nil
+}
+
 func executable(path string) error {
 	st, err := os.Stat(path)
 	switch {
@@ -100,13 +117,26 @@ func executable(path string) error {
 	return nil
 }
 
+// versioned matches a folder that is named for a version: foo-1.2.3, v1.2, 1.2.3.
+var versioned = regexp.MustCompile(`(^|[-_@])v?[0-9]+(\.[0-9]+)+([-+.][0-9A-Za-z.]+)?$`)
+
+// Passing reports whether a path is one that package managers take away with
+// the next upgrade (field report A30).
+func Passing(path string) bool {
+	path += "/"
+	for _, part := range []string{"/nix/store/", "/Cellar/", "/go-build"} {
+		if strings.Contains(path, part) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(strings.Split(path, "/"), versioned.MatchString)
+}
+
 // Doubt says why the path may not be what is meant, or "" if nothing is known
 // against it.
 func (t Tools) Doubt(getenv func(string) string) string {
-	for _, part := range []string{"/nix/store/", "/Cellar/", "/go-build"} {
-		if strings.Contains(string(t)+"/", part) {
-			return fmt.Sprintf("%s goes away with the next upgrade: put the tools on the PATH, or name a lasting folder with --bin-dir", t)
-		}
+	if Passing(string(t)) {
+		return fmt.Sprintf("%s goes away with the next upgrade: put the tools on the PATH, or name a lasting folder with --bin-dir", t)
 	}
 	for _, dir := range filepath.SplitList(getenv("PATH")) {
 		other := filepath.Join(dir, "shinstall")

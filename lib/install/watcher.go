@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"sessionhub/lib/herdr"
@@ -48,16 +47,7 @@ type Watcher struct {
 
 // installed is the version of the shwatch that hooks would start.
 func (w *Watcher) installed(ctx context.Context) (string, error) {
-	c := Command{Argv: []string{w.Tools.Path("shwatch"), "--version"}}
-	out, err := Ask(ctx, c)
-	if err != nil {
-		return "", err
-	}
-	words := strings.Fields(string(out.Stdout))
-	if out.Code != 0 || len(words) < 2 || words[0] != "shwatch" {
-		return "", fmt.Errorf("%s: its answer is not shwatch's: %s", c.Line(), out.Line())
-	}
-	return words[1], nil
+	return w.Tools.Version(ctx, "shwatch")
 }
 
 // current reports whether a running watcher is the installed program: of its

@@ -193,6 +193,15 @@ type Instructions struct {
 	FetchedAt Time   `json:"fetched_at"`
 }
 
+// Health is what a hub says of itself to anybody.
+type Health struct {
+	Status  string `json:"status"`
+	Version string `json:"version,omitempty"`
+}
+
+// HealthOK is the status of a hub that is up.
+const HealthOK = "ok"
+
 // Paired answers a pairing code: this machine's token, and its owner's when the
 // code was made so. Neither can be read again.
 type Paired struct {

@@ -11,10 +11,12 @@ import (
 
 	"github.com/invopop/jsonschema"
 
+	"sessionhub/lib/doctor"
 	"sessionhub/lib/install"
 	"sessionhub/lib/queue"
 	"sessionhub/lib/record"
 	"sessionhub/lib/revive"
+	"sessionhub/lib/spawn"
 	"sessionhub/lib/watch"
 )
 
@@ -52,6 +54,7 @@ func records() map[string]any {
 		"claim":          record.Claim{},
 		"result":         record.Result{},
 		"paired":         record.Paired{},
+		"health":         record.Health{},
 		"problem":        record.Problem{},
 		"queue-stat":     queue.Stat{},
 		"drain-result":   watch.Result{},
@@ -60,6 +63,9 @@ func records() map[string]any {
 		"install-part":   install.Part{},
 		"decision":       revive.Decision{},
 		"revive-status":  revive.Status{},
+		"spec":           spawn.Spec{},
+		"spawned":        spawn.Spawned{},
+		"doctor-finding": doctor.Finding{},
 	}
 }
 
@@ -112,6 +118,8 @@ func special(t reflect.Type) *jsonschema.Schema {
 		return &jsonschema.Schema{OneOf: []*jsonschema.Schema{text, {Type: "array", Items: text}}}
 	case reflect.TypeFor[install.Outcome]():
 		return enum(install.Changed, install.Unchanged, install.Planned, install.Noted, install.Failed)
+	case reflect.TypeFor[doctor.State]():
+		return enum(doctor.Fine, doctor.Broken, doctor.NotSetUp, doctor.Untested)
 	case reflect.TypeFor[install.State]():
 		return enum(install.Ready, install.Missing, install.Stale, install.Off, install.Unclear)
 	case reflect.TypeFor[json.RawMessage]():

@@ -4,6 +4,7 @@ package script
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,15 +23,18 @@ import (
 
 // Main lets a test binary be the tool when a script runs it, and the stand-in
 // for herdr under the name herdr-cli: herdr alone is a command of the scripts.
-func Main(m *testing.M, tool string, main func()) { MainWith(m, "herdr-cli", tool, main) }
+func Main(m *testing.M, tool string, main func()) { MainWith(m, "herdr-cli", tool, main, nil) }
 
-// MainWith is Main with another name for the stand-in for herdr.
-func MainWith(m *testing.M, herdr, tool string, main func()) {
-	testscript.Main(m, map[string]func(){tool: main, herdr: func() {
+// MainWith is Main with another name for the stand-in for herdr, and with more
+// programs.
+func MainWith(m *testing.M, herdr, tool string, main func(), more map[string]func()) {
+	all := map[string]func(){tool: main, herdr: func() {
 		os.Exit(fakecli.Main(fakecli.Process{
 			Args: os.Args[1:], Getenv: os.Getenv, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		}))
-	}})
+	}}
+	maps.Copy(all, more)
+	testscript.Main(m, all)
 }
 
 // Run runs the scripts in testdata/script.

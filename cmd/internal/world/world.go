@@ -26,9 +26,10 @@ const Wait = 20 * time.Second
 type World struct {
 	Root   string
 	Home   string
-	Bin    string // folder of the tools
-	Addr   string // of the hub
-	Socket string // of herdr
+	Bin    string   // folder of the tools
+	Addr   string   // of the hub
+	Socket string   // of herdr
+	More   []string // more of the environment of all processes
 	hub    *exec.Cmd
 	hubErr bytes.Buffer
 }
@@ -80,7 +81,8 @@ func (w *World) tokens() error {
 // Env is the environment of the world's processes.
 func (w *World) Env(more ...string) []string {
 	env := []string{"HOME=" + w.Home, "TERM=xterm-256color", "LANG=C.UTF-8", "SHELL=/bin/bash"}
-	return append(append(env, "PATH="+w.Bin+":"+os.Getenv("PATH")), more...)
+	env = append(append(env, "PATH="+w.Bin+":"+os.Getenv("PATH")), w.More...)
+	return append(env, more...)
 }
 
 // Tool runs a tool and returns its standard output. The error holds its

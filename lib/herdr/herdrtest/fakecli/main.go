@@ -87,6 +87,8 @@ func (c *cli) run() int {
 		return c.server(c.Args[1:])
 	case "plugin":
 		return c.plugin(c.Args[1:])
+	case "integration":
+		return c.integration(c.Args[1:])
 	}
 	words := min(2, len(c.Args))
 	v, known := verbs()[strings.Join(c.Args[:words], " ")]

@@ -20,8 +20,10 @@ func TestMain(m *testing.M) {
 	})
 }
 
-func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
+func TestScripts(t *testing.T) { testscript.Run(t, params()) }
+
+func params() testscript.Params {
+	return testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
@@ -47,5 +49,5 @@ func TestScripts(t *testing.T) {
 			return os.WriteFile(filepath.Join(bin, "claude"), script, 0o755)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"await": await},
-	})
+	}
 }
