@@ -159,7 +159,7 @@ func integration(ctx context.Context, p *install.Plugin) (string, error) {
 
 func watching(dir state.Dir) (doctor.Watching, error) {
 	r, err := watch.ReadReport(dir)
-	w := doctor.Watching{Running: r.Running, PID: r.PID, Version: r.Version, Beats: map[string]doctor.Beat{}}
+	w := doctor.Watching{Running: r.Running, PID: r.PID, Version: r.Version, Beats: map[string]doctor.Beat{}, NoWatch: r.NoWatch}
 	if r.Since != nil {
 		w.Since = r.Since.Time
 	}

@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "launch" {
 		main()
 	}
-	script.MainWith(m, "herdr", "shspawn", main)
+	script.MainWith(m, "herdr", "shspawn", main, nil)
 }
 
 func TestScripts(t *testing.T) {

@@ -65,6 +65,7 @@ type Watching struct {
 	Since   time.Time
 	Beats   map[string]Beat // by socket
 	Error   string          // the last one
+	NoWatch string          // why changes of files are not told to it
 	Hint    string
 }
 

@@ -61,7 +61,12 @@ func (d *Doctor) judge(w Watching, known Known) Finding {
 	if f, ok := d.beats(w, known); !ok {
 		return f
 	}
-	return fine("process %d of version %s, since %s", w.PID, w.Version, w.Since.Local().Format(time.DateTime))
+	f := fine("process %d of version %s, since %s", w.PID, w.Version, w.Since.Local().Format(time.DateTime))
+	if w.NoWatch != "" { // it works, only later
+		f.Why += "; it is told of no changes of files (" + text.Line(w.NoWatch) + "), and looks every 2 s"
+		f.Fix = "sysctl fs.inotify.max_user_instances and max_user_watches may be too small"
+	}
+	return f
 }
 
 // logSays begins a hint.

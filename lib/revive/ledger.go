@@ -290,6 +290,10 @@ func (l *Ledger) Known(prefix string) []string {
 	return list
 }
 
+func (l *Ledger) empty() bool {
+	return len(l.Attempts) == 0 && len(l.Resumes) == 0 && len(l.Sessions) == 0 && l.Outage == nil && len(l.Drift) == 0
+}
+
 // check refuses a ledger that somebody's hand has broken.
 func (l *Ledger) check() error {
 	for id := range l.Attempts {

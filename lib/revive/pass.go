@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -44,7 +45,7 @@ func (r *Reviver) Look(ctx context.Context) (Report, Ledger, error) {
 	if err := r.Claude.Find(); err != nil {
 		return Report{}, Ledger{}, err
 	}
-	l, err := ReadLedger(r.Dir)
+	l, err := r.taken()
 	if err != nil {
 		return Report{}, l, err
 	}
@@ -72,17 +73,17 @@ func (r *Reviver) Pass(ctx context.Context) (Report, error) {
 		return Report{}, err
 	}
 	defer held.Release()
-	l, err := ReadLedger(r.Dir)
+	l, err := r.taken()
 	if err != nil {
 		return Report{}, err
 	}
-	before, _ := json.Marshal(l)
+	before, _ := os.ReadFile(ledgerFile(r.Dir))
 	list, err := r.decisions(ctx, &l)
 	if err != nil {
 		return Report{}, err
 	}
 	rep := Report{Decisions: list, Drift: l.NewDrift(list, r.Now())}
-	if after, _ := json.Marshal(l); !bytes.Equal(before, after) {
+	if after, _ := json.Marshal(l); len(before) > 0 && !bytes.Equal(bytes.TrimSpace(before), after) || len(before) == 0 && !l.empty() {
 		if err := r.save(&l); err != nil {
 			return rep, err
 		}

@@ -12,7 +12,6 @@ import (
 
 	"sessionhub/lib/claude"
 	"sessionhub/lib/lock"
-	"sessionhub/lib/record"
 	"sessionhub/lib/state"
 )
 
@@ -320,33 +319,40 @@ func TestACrashInTheMiddle(t *testing.T) {
 	}
 }
 
+// The first pass takes the session watchdog's ledger over, and no later one.
 func TestTakeOver(t *testing.T) {
-	dir := state.Dir(filepath.Join(t.TempDir(), "state"))
-	old := filepath.Join(t.TempDir(), "ledger.json")
-	if n, err := TakeOver(dir, old); n != 0 || err != nil {
-		t.Errorf("none: %d %v", n, err)
+	d := newDesk(t)
+	old := OldLedger(d.Home)
+	write := func(content string) {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(old), 0o700), os.WriteFile(old, []byte(content), 0o600)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := os.WriteFile(old, []byte(`{"attempts":{"s1":1,"s2":[1796073195.5]},"resumes":[1796073195.5,"2026-11-30T20:00:00+00:00"]}`), 0o600); err != nil {
+	write(`{"attempts":`)
+	if _, err := d.Pass(t.Context()); err == nil || !strings.Contains(err.Error(), "take "+old+" over") || d.called() != "" {
+		t.Errorf("a broken one: %v", err)
+	}
+	write(`{"attempts":{"f57081b5-862c-4c19-a678-d96bc355d660":1,"s2":[1796073195.5]},"resumes":[1796083195.5,"2026-11-30T20:00:00+00:00"]}`)
+	now := time.Now()
+	if err := os.Chtimes(old, now, at(t, "+01:00")); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := TakeOver(dir, old); n != 2 || err != nil {
-		t.Errorf("%d %v", n, err)
+	rep, _, err := d.Look(t.Context())
+	if err != nil || rep.Decisions[0].Decision != Leave {
+		t.Errorf("a look: %+v %v", rep, err)
 	}
-	l, err := ReadLedger(dir)
-	if err != nil || len(l.Attempts["s1"]) != 1 || len(l.Resumes) != 2 || !l.Resumes[1].Equal(time.Date(2026, 11, 30, 20, 0, 0, 0, time.UTC)) {
+	if got := d.pass(t); got.Decision != Leave || !strings.Contains(got.Why, "once without any effect") {
+		t.Errorf("%+v", got)
+	}
+	l, err := ReadLedger(d.Dir)
+	if err != nil || len(l.Attempts["s2"]) != 1 || len(l.Resumes) != 2 || !l.Resumes[1].Equal(time.Date(2026, 11, 30, 20, 0, 0, 0, time.UTC)) {
 		t.Errorf("%+v %v", l, err)
 	}
-	if err := state.ReplaceJSON(ledgerFile(dir), Ledger{Attempts: map[string][]record.Time{}}); err != nil {
+	if _, err := Forget(d.Dir, "", time.Second); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := TakeOver(dir, old); n != 0 || err != nil {
-		t.Errorf("a ledger that is there was overwritten: %d %v", n, err)
-	}
-	if err := os.WriteFile(old, []byte(`{`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := TakeOver(state.Dir(filepath.Join(t.TempDir(), "state")), old); err == nil {
-		t.Error("a broken one is taken over")
+	if got := d.pass(t); got.Resumed == nil || !*got.Resumed {
+		t.Errorf("the old ledger is taken over again: %+v", got)
 	}
 }
 

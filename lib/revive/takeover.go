@@ -11,9 +11,7 @@ import (
 	"time"
 
 	"sessionhub/lib/claude"
-	"sessionhub/lib/lock"
 	"sessionhub/lib/record"
-	"sessionhub/lib/state"
 )
 
 // OldLedger is where the session watchdog, which this replaces, kept its
@@ -22,37 +20,28 @@ func OldLedger(h claude.Home) string {
 	return filepath.Join(string(h), "session-watchdog", "ledger.json")
 }
 
-// TakeOver takes an old ledger over when there is no ledger yet, and leaves
-// the old one as it is. n is how many sessions it had; 0 without one, or when
-// there is a ledger already.
-func TakeOver(dir state.Dir, old string) (n int, err error) {
+// taken is the ledger, or the old one as long as there is none. The old one's file
+// stays as it is.
+func (r *Reviver) taken() (l Ledger, err error) {
+	if _, err := os.Stat(ledgerFile(r.Dir)); err == nil {
+		return ReadLedger(r.Dir)
+	}
+	old := OldLedger(r.Home)
 	b, err := os.ReadFile(old)
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
+		return Ledger{}, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("take the old ledger over: %w", err)
-	}
-	if err := dir.Ensure(); err != nil {
-		return 0, err
-	}
-	held, err := lock.Acquire(lockFile(dir), state.LockWait)
-	if err != nil {
-		return 0, err
-	}
-	defer held.Release()
-	if _, err := os.Stat(ledgerFile(dir)); err == nil {
-		return 0, nil
+		return l, fmt.Errorf("take the old ledger over: %w", err)
 	}
 	st, err := os.Stat(old)
 	if err != nil {
-		return 0, fmt.Errorf("take the old ledger over: %w", err)
+		return l, fmt.Errorf("take the old ledger over: %w", err)
 	}
-	l, err := readOld(b, st.ModTime())
-	if err != nil {
-		return 0, fmt.Errorf("take %s over: %w", old, err)
+	if l, err = readOld(b, st.ModTime()); err != nil {
+		return Ledger{}, fmt.Errorf("take %s over: %w; remove it to begin anew", old, err)
 	}
-	return len(l.Attempts), state.ReplaceJSON(ledgerFile(dir), &l)
+	return l, nil
 }
 
 // readOld reads an old ledger: attempts are counts, without times; resumes are

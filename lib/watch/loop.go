@@ -79,6 +79,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	if wakes.err != nil {
 		tick = w.Timing.BlindTick
 		w.Log.Failure("no file watch (%v): looking every %s instead", wakes.err, tick)
+		w.status.NoWatch = wakes.err.Error()
 	}
 	w.errands = w.startErrands(ctx)
 	defer w.errands.stop()

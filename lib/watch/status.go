@@ -25,6 +25,7 @@ type Status struct {
 	Since     record.Time             `json:"since"`
 	Servers   map[string]ServerStatus `json:"servers"` // by socket; "" is outside herdr
 	LastError *LastError              `json:"last_error,omitempty"`
+	NoWatch   string                  `json:"no_file_watch,omitempty"` // why changes of files are not told, so that it looks every 2 s
 }
 
 // ServerStatus is how the heartbeats of one herdr server go.
