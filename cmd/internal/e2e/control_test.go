@@ -60,6 +60,12 @@ func (f *flow) interrupt(pane, session string) {
 		f.t.Fatal(err)
 	}
 	f.untilState(session, record.Idle, record.Done)
+	f.clearLine(pane)
+}
+
+// clearLine empties the input line.
+func (f *flow) clearLine(pane string) {
+	f.t.Helper()
 	f.until("the input line is empty", func() bool {
 		s, err := f.h.Read(ctx(f.t), herdr.ReadParams{PaneID: pane, Source: herdr.ReadVisible})
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 	"sessionhub/lib/herdr/herdrtest/fakecli"
 	"sessionhub/lib/hub/hubtest"
 	"sessionhub/lib/hub/store"
+	"sessionhub/lib/queue"
 	"sessionhub/lib/record"
 )
 
@@ -46,6 +47,8 @@ func Run(t *testing.T) { testscript.Run(t, Params(t)) }
 //	hub down|up    end it, or start it again
 //	hub ok|unavailable|unauthorized   let it fail
 //	hub session ID TITLE [ended|silent]   let it know a session of the machine, which may be silent since
+//	hub ask SESSION BODY              let a session ask what a file holds
+//	hub answerer                      let the user token answer asks, too
 //	herdr          start a double of herdr; HERDR_SOCKET_PATH names its socket
 func Params(t *testing.T) testscript.Params {
 	return testscript.Params{
@@ -102,7 +105,14 @@ func hub(t *testing.T, ts *testscript.TestScript, args []string) {
 		ts.Check(knows(h, args[1], args[2], how))
 		return
 	}
+	if args[0] == "ask" {
+		ts.Check(asks(h, args[1], []byte(ts.ReadFile(args[2]))))
+		return
+	}
 	switch verb {
+	case "answerer":
+		token := h.AddToken(store.Token{Kind: store.KindUser, Name: "owner", Scopes: []string{"read", "ask", "answer"}})
+		ts.Check(os.WriteFile(filepath.Join(ts.Getenv("HOME"), ".config", "sessionhub", "user-token"), []byte(token+"\n"), 0o600))
 	case "down":
 		h.Down()
 	case "up":
@@ -138,4 +148,11 @@ func knows(h *hubtest.Hub, id, title, how string) error {
 		snap.Sessions, snap.At = nil, record.At(at.Add(time.Millisecond))
 		return store.Heartbeat(tx, "tower", &snap, at.Add(time.Millisecond))
 	})
+}
+
+// asks lets a session ask.
+func asks(h *hubtest.Hub, session string, body []byte) error {
+	now := time.Now()
+	e := record.EventPost{ID: queue.NewStamp(now).ID, At: record.At(now), Source: record.SourceHook, Kind: record.KindAsk, Body: body}
+	return h.Store().Write(context.Background(), func(tx *store.Tx) error { return store.Event(tx, "tower", session, &e, now) })
 }
