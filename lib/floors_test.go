@@ -17,8 +17,8 @@ var floors = [][]string{
 	{"lib/record"},
 	{"lib/config", "lib/state", "lib/queue", "lib/herdr", "lib/claude", "lib/hubclient"},
 	{"lib/presence", "lib/session", "lib/claude/claudetest"},
-	{"lib/hook", "lib/watch", "lib/digest", "lib/mcp", "lib/control", "lib/hub", "lib/install", "lib/doctor"},
-	{"cmd"},
+	{"lib/hook", "lib/watch", "lib/digest", "lib/mcp", "lib/control", "lib/revive", "lib/spawn", "lib/hub", "lib/install", "lib/doctor"},
+	{"cmd", "examples"},
 }
 
 // sideways are the imports within a floor that are part of the design: paths

@@ -60,6 +60,16 @@ func (c *Client) ClosePane(ctx context.Context, paneID string) error {
 	return c.do(ctx, "pane.close", paneTarget{paneID})
 }
 
+// RenamePane sets a pane's label; "" takes it away.
+func (c *Client) RenamePane(ctx context.Context, paneID, label string) (Pane, error) {
+	type params struct {
+		PaneID string `json:"pane_id"`
+		Label  string `json:"label"`
+	}
+	r, err := call[paneResult](ctx, c, "pane.rename", params{paneID, label})
+	return r.Pane, err
+}
+
 // FocusPane gives a pane the focus; its tab counts as looked at then, so done
 // becomes idle.
 func (c *Client) FocusPane(ctx context.Context, paneID string) (Pane, error) {

@@ -144,3 +144,12 @@ type Shown struct {
 func (c *Client) ShowNotification(ctx context.Context, n Notification) (Shown, error) {
 	return call[Shown](ctx, c, "notification.show", n)
 }
+
+// RenameTab sets a tab's label.
+func (c *Client) RenameTab(ctx context.Context, tabID, label string) error {
+	type params struct {
+		TabID string `json:"tab_id"`
+		Label string `json:"label"`
+	}
+	return c.do(ctx, "tab.rename", params{tabID, label})
+}

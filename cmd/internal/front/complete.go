@@ -33,13 +33,23 @@ func (t Tool) bash() string {
 		}
 		fmt.Fprintf(&b, "    %s) words=%q ;;\n", v.Name, strings.Join(append(words, flagNames(v)...), " "))
 	}
-	fmt.Fprintf(&b, "  esac\n  [ \"$COMP_CWORD\" -eq 1 ] && words=%q\n", strings.Join(verbNames(t.Verbs), " "))
+	words := verbNames(t.Verbs)
+	if t.Main != nil {
+		words = append(words, flagNames(*t.Main)...)
+		fmt.Fprintf(&b, "    -*) words=%q ;;\n", strings.Join(flagNames(*t.Main), " "))
+	}
+	fmt.Fprintf(&b, "  esac\n  [ \"$COMP_CWORD\" -eq 1 ] && words=%q\n", strings.Join(words, " "))
 	fmt.Fprintf(&b, "  COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n}\ncomplete -o default -F _%s %s\n", t.Name, t.Name)
 	return b.String()
 }
 
 func (t Tool) fish() string {
 	var b strings.Builder
+	if t.Main != nil {
+		for _, d := range flagDocs(*t.Main) {
+			fmt.Fprintf(&b, "complete -c %s -n __fish_use_subcommand -l %s -d %s\n", t.Name, d.name, fishQuote(d.usage))
+		}
+	}
 	for _, v := range t.Verbs {
 		fmt.Fprintf(&b, "complete -c %s -n __fish_use_subcommand -a %s -d %s\n", t.Name, v.Name, fishQuote(v.Short))
 		for _, d := range flagDocs(v) {

@@ -70,6 +70,23 @@ func (c *Call) settings(fs *flag.FlagSet, names []string) error {
 	return err
 }
 
+// fromEnv sets flags from the environment names that their verb gives them.
+func fromEnv(fs *flag.FlagSet, names map[string][]string, getenv func(string) string) error {
+	for name, envs := range names {
+		for _, env := range envs {
+			v := getenv(env)
+			if v == "" {
+				continue
+			}
+			if err := fs.Set(name, v); err != nil {
+				return fmt.Errorf("%w: $%s: %w", config.ErrInvalid, env, err)
+			}
+			break
+		}
+	}
+	return nil
+}
+
 func envName(flagName string) string {
 	return envPrefix + "_" + strings.ToUpper(strings.ReplaceAll(flagName, "-", "_"))
 }

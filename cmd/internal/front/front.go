@@ -26,6 +26,7 @@ type Tool struct {
 	Name  string
 	Short string // "put records on the queue"
 	Long  string
+	Main  *Verb // what the tool does without a verb; nil for a tool that needs one
 	Verbs []Verb
 	See   []string // manual pages to see also, such as "shwatch(1)"
 }
@@ -38,6 +39,7 @@ type Verb struct {
 	Long     string
 	Settings []string // the config.toml settings that it reads and takes as flags
 	Flags    func(fs *flag.FlagSet)
+	Env      map[string][]string // environment names of flags, the first that is set counts; settings have theirs by rule
 	Run      func(ctx context.Context, c *Call) error
 	Verbs    []Verb
 	Examples []Example
@@ -106,6 +108,9 @@ func (t Tool) Run(ctx context.Context, env Env) int {
 
 // special answers the flags that are the tool's own.
 func (t Tool) special(env Env) (bool, int) {
+	if len(env.Args) == 0 && t.Main != nil {
+		return false, 0
+	}
 	if len(env.Args) == 0 {
 		fmt.Fprint(env.Stderr, t.help([]string{t.Name}, Verb{Verbs: t.Verbs, Short: t.Short, Long: t.Long}))
 		return true, ExitUsage
@@ -140,6 +145,10 @@ func (t Tool) find(args []string) (path []string, verb Verb, rest []string) {
 		}
 		path, verb, args = append(path, args[0]), next, args[1:]
 	}
+	if len(path) == 1 && t.Main != nil {
+		verb = *t.Main
+		verb.Verbs = t.Verbs
+	}
 	return path, verb, args
 }
 
@@ -156,6 +165,9 @@ func (t Tool) run(ctx context.Context, env Env, path []string, verb Verb, rest [
 	if verb.Run == nil {
 		return group(verb, rest)
 	}
+	if len(path) == 1 && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
+		return unknownVerb(verb, rest[0])
+	}
 	call := &Call{Env: env, Tool: t.Name, Version: BuildVersion()}
 	fs := flag.NewFlagSet(strings.Join(path, " "), flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
@@ -163,6 +175,9 @@ func (t Tool) run(ctx context.Context, env Env, path []string, verb Verb, rest [
 		verb.Flags(fs)
 	}
 	confErr := call.settings(fs, verb.Settings)
+	if err := fromEnv(fs, verb.Env, env.Getenv); err != nil {
+		return err
+	}
 	args, err := reorder(fs, rest)
 	if err != nil {
 		return Fail(ExitUsage, err)
@@ -194,11 +209,11 @@ func group(verb Verb, rest []string) error {
 	case "--help", "-help", "-h", "help":
 		return flag.ErrHelp
 	}
-	var known []string
-	for _, v := range verb.Verbs {
-		known = append(known, v.Name)
-	}
-	return Fail(ExitUsage, fmt.Errorf("%q is none of %s", rest[0], strings.Join(known, ", ")))
+	return unknownVerb(verb, rest[0])
+}
+
+func unknownVerb(verb Verb, word string) error {
+	return Fail(ExitUsage, fmt.Errorf("%q is none of %s", word, strings.Join(verbNames(verb.Verbs), ", ")))
 }
 
 func usage(err error) error {

@@ -31,13 +31,17 @@ func flagDocs(v Verb) []flagDoc {
 		if def == "false" || def == "0" || def == "0s" || def == "true" {
 			def = ""
 		}
-		docs = append(docs, flagDoc{name: f.Name, arg: arg, usage: usage, def: def})
+		docs = append(docs, flagDoc{name: f.Name, arg: arg, usage: usage, def: def, env: strings.Join(v.Env[f.Name], ", $")})
 	})
 	all := settings()
 	for _, name := range v.Settings {
 		flagName := strings.ReplaceAll(name, "_", "-")
 		arg, usage := splitUsage(all[name].usage)
-		docs = append(docs, flagDoc{name: flagName, arg: arg, usage: usage, env: envName(flagName), def: "config.toml: " + name})
+		env := envName(flagName)
+		if own := v.Env[flagName]; len(own) > 0 {
+			env = strings.Join(own, ", $")
+		}
+		docs = append(docs, flagDoc{name: flagName, arg: arg, usage: usage, env: env, def: "config.toml: " + name})
 	}
 	sort.Slice(docs, func(i, j int) bool { return docs[i].name < docs[j].name })
 	return docs
@@ -89,10 +93,11 @@ func (t Tool) help(path []string, v Verb) string {
 	var b strings.Builder
 	name := strings.Join(path, " ")
 	fmt.Fprintf(&b, "%s - %s\n\nUSAGE\n", name, v.Short)
+	if v.Run != nil {
+		fmt.Fprintf(&b, "  %s\n", strings.TrimSpace(name+" "+v.Args))
+	}
 	if len(v.Verbs) > 0 {
 		fmt.Fprintf(&b, "  %s VERB [flags] [args]\n", name)
-	} else {
-		fmt.Fprintf(&b, "  %s\n", strings.TrimSpace(name+" "+v.Args))
 	}
 	if v.Long != "" {
 		fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(v.Long))
@@ -105,6 +110,8 @@ func (t Tool) help(path []string, v Verb) string {
 		if len(path) == 1 {
 			fmt.Fprintf(&b, "\n%s VERB --help tells more of a verb; %s --version which build this is.\n", t.Name, t.Name)
 		}
+	}
+	if v.Run == nil && len(v.Verbs) > 0 {
 		return b.String()
 	}
 	writeFlags(&b, v)

@@ -11,8 +11,15 @@ func (t Tool) man() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH %s 1 \"\" \"sessionhub\" \"sessionhub manual\"\n", strings.ToUpper(t.Name))
 	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(t.Name), roff(t.Short))
-	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n.I VERB\n[flags] [args]\n", roff(t.Name))
+	b.WriteString(".SH SYNOPSIS\n")
+	if t.Main != nil {
+		fmt.Fprintf(&b, ".B %s\n%s\n.br\n", roff(t.Name), roff(t.Main.Args))
+	}
+	fmt.Fprintf(&b, ".B %s\n.I VERB\n[flags] [args]\n", roff(t.Name))
 	fmt.Fprintf(&b, ".SH DESCRIPTION\n%s\n", paragraphs(t.Long))
+	if t.Main != nil {
+		manMain(&b, t)
+	}
 	for _, v := range t.Verbs {
 		manVerb(&b, []string{t.Name}, v)
 	}
@@ -38,6 +45,20 @@ func manVerb(b *strings.Builder, path []string, v Verb) {
 	if v.Long != "" {
 		fmt.Fprintf(b, ".PP\n%s\n", paragraphs(v.Long))
 	}
+	manTail(b, v)
+}
+
+// manMain describes what a tool does without a verb.
+func manMain(b *strings.Builder, t Tool) {
+	fmt.Fprintf(b, ".SH \"WITHOUT A VERB\"\n%s.\n", roff(capital(t.Main.Short)))
+	if t.Main.Long != "" {
+		fmt.Fprintf(b, ".PP\n%s\n", paragraphs(t.Main.Long))
+	}
+	manTail(b, *t.Main)
+}
+
+// manTail are the flags, examples, files and exit statuses.
+func manTail(b *strings.Builder, v Verb) {
 	for _, d := range flagDocs(v) {
 		fmt.Fprintf(b, ".TP\n.B %s\n%s\n", roff(d.head()), roff(d.tail()))
 	}

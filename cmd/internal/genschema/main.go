@@ -15,6 +15,8 @@ import (
 	"sessionhub/lib/install"
 	"sessionhub/lib/queue"
 	"sessionhub/lib/record"
+	"sessionhub/lib/revive"
+	"sessionhub/lib/spawn"
 	"sessionhub/lib/watch"
 )
 
@@ -58,6 +60,10 @@ func records() map[string]any {
 		"watcher-status": watch.Report{},
 		"install-step":   install.Step{},
 		"install-part":   install.Part{},
+		"decision":       revive.Decision{},
+		"revive-status":  revive.Status{},
+		"spec":           spawn.Spec{},
+		"spawned":        spawn.Spawned{},
 		"doctor-finding": doctor.Finding{},
 	}
 }

@@ -23,6 +23,9 @@
 //
 // `claude mcp add|get|list|remove` keep servers on stdio where the real one does.
 //
+// `claude agents --json`, `claude stop` and `claude --bg --resume` work on the
+// background sessions in jobs/.
+//
 // FAKECLAUDE_SILENT keeps it from reporting to herdr, as when herdr's hook is not
 // installed. FAKECLAUDE_REMOTE is the link that /remote-control gives; without
 // it there is no account. FAKECLAUDE_REMOTE_SHOWS lets it stand on the screen
@@ -43,17 +46,24 @@ import (
 const version = "2.1.332"
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "mcp" {
-		os.Exit(runMCP(os.Args[2:]))
+	if code, ok := subcommand(os.Args[1:]); ok {
+		os.Exit(code)
 	}
 	o := parse(os.Args[1:])
 	if o.version {
-		fmt.Println(version + " (Claude Code)")
+		v := version
+		if os.Getenv("FAKECLAUDE_BG") == "old" {
+			v = "2.1.100"
+		}
+		fmt.Println(v + " (Claude Code)")
 		return
 	}
 	run := interactive
-	if o.print {
+	switch {
+	case o.print:
 		run = headless
+	case o.background:
+		run = wake
 	}
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -61,9 +71,33 @@ func main() {
 	}
 }
 
+// subcommand runs the commands that are no session.
+func subcommand(args []string) (code int, ok bool) {
+	if len(args) == 0 {
+		return 0, false
+	}
+	var err error
+	switch args[0] {
+	case "mcp":
+		return runMCP(args[1:]), true
+	case "agents":
+		err = listAgents(args[1:])
+	case "stop":
+		err = stopJob(args[1:])
+	default:
+		return 0, false
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1, true
+	}
+	return 0, true
+}
+
 // options are the command line, as far as it matters here.
 type options struct {
 	version, print bool
+	background     bool
 	remote         bool // Remote Control from the start
 	resume         string
 	session        string // the id of a new session
@@ -90,6 +124,8 @@ func parse(args []string) options {
 		switch a {
 		case "--version", "-v":
 			o.version = true
+		case "--bg", "--background":
+			o.background = true
 		case "-p", "--print":
 			o.print = true
 		case "--resume", "-r":
