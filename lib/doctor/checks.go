@@ -113,6 +113,8 @@ type Doctor struct {
 	PID        int
 	Now        func() time.Time
 	Pause      func(ctx context.Context, d time.Duration)
+
+	registered string // the MCP server's program, found by its check
 }
 
 // Program is a program, and its version.

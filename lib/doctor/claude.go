@@ -100,6 +100,7 @@ func (d *Doctor) mcp(ctx context.Context, _ Known) Finding {
 		return notSetUp("install Claude Code, then shinstall mcp", "claude is not on your PATH")
 	}
 	p := d.MCP(ctx)
+	d.registered = p.Path
 	switch p.State {
 	case ready:
 		return fine("%s mcp is registered", p.Path)
@@ -111,8 +112,7 @@ func (d *Doctor) mcp(ctx context.Context, _ Known) Finding {
 
 // answers starts the server as Claude Code does, and asks for its tools.
 func (d *Doctor) answers(ctx context.Context, _ Known) Finding {
-	p := d.MCP(ctx)
-	argv := []string{p.Path, "mcp"}
+	argv := []string{d.registered, "mcp"}
 	ctx, cancel := context.WithTimeout(ctx, answerWait)
 	defer cancel()
 	began := d.Now()

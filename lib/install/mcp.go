@@ -153,10 +153,17 @@ func (m *MCP) Look(ctx context.Context) Part {
 	return p
 }
 
+// quiet keeps Claude Code from updating itself and from telling its makers of a
+// question that its person did not ask; where it can't reach them it would leave
+// a file for each.
+func quiet() []string {
+	return []string{"DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1", "DISABLE_ERROR_REPORTING=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"}
+}
+
 func (m *MCP) command(claude, dir string, args ...string) Command {
-	c := Command{Argv: append([]string{claude, "mcp"}, args...), Dir: dir}
+	c := Command{Argv: append([]string{claude, "mcp"}, args...), Dir: dir, Env: quiet()}
 	if m.Home != "" {
-		c.Env = []string{"CLAUDE_CONFIG_DIR=" + m.Home}
+		c.Env = append(c.Env, "CLAUDE_CONFIG_DIR="+m.Home)
 	}
 	return c
 }
