@@ -30,21 +30,30 @@ type serveOptions struct {
 	db, listen, cert, key string
 	insecure              bool
 	retention             time.Duration
+	notify                topics
+	detail                bool
+	page                  string
 }
 
 func serveVerb() front.Verb {
 	var o serveOptions
 	return front.Verb{
 		Name: "serve", Args: "[flags]", Short: "run the hub",
-		Long: `Serves the API until SIGTERM; requests under way are finished then. An address
-that is not this machine's own needs TLS, or --insecure behind a proxy that has
-it.`,
+		Long: `Serves the API, and at / a page for people, until SIGTERM; requests under way are
+finished then. An address that is not this machine's own needs TLS, or --insecure
+behind a proxy that has it.
+
+--notify pushes a note to a service that is compatible with ntfy when a session asks
+something or begins to wait: once for each, with its title and machine.`,
 		Flags: func(fs *flag.FlagSet) {
 			dbFlag(fs, &o.db)
 			fs.StringVar(&o.listen, "listen", "127.0.0.1:7733", "the `address` to listen on")
 			fs.StringVar(&o.cert, "tls-cert", "", "the certificate's `file` (PEM)")
 			fs.StringVar(&o.key, "tls-key", "", "the key's `file` (PEM)")
 			fs.BoolVar(&o.insecure, "insecure", false, "serve others without TLS")
+			fs.Var(&o.notify, "notify", "push to this `topic` of ntfy, such as https://ntfy.sh/TOPIC, when a session waits for you; @FILE reads it, or several, from a file; may be repeated")
+			fs.BoolVar(&o.detail, "notify-detail", false, "push the first line of what is asked, too")
+			fs.StringVar(&o.page, "notify-link", "", "the `address` at which a phone opens this hub's page from a push")
 			fs.DurationVar(&o.retention, "retention", 90*24*time.Hour, "how `long` ended sessions and events are kept; 0 keeps them")
 		},
 		Run: func(ctx context.Context, c *front.Call) error { return serve(ctx, c, o) },
@@ -93,6 +102,7 @@ func serve(ctx context.Context, c *front.Call, o serveOptions) error {
 		scheme = "https"
 	}
 	logw.Printf("shhub %s serves on %s://%s", c.Version.Number, scheme, l.Addr())
+	notify(ctx, h, o, logw)
 	go h.Retain(ctx, o.retention, func(err error) { logw.Failure("retention: %v", err) })
 	return run(ctx, srv, l, logw)
 }

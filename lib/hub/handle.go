@@ -33,6 +33,7 @@ type handler func(w http.ResponseWriter, r *request) (any, error)
 // handle registers a route. pattern is "METHOD /path".
 func (h *Hub) handle(pattern string, w who, f handler) {
 	method, path, _ := strings.Cut(pattern, " ")
+	path = strings.TrimSuffix(path, "{$}") // that it is the whole path
 	h.allow[path] = append(h.allow[path], method)
 	h.mux.HandleFunc(pattern, func(rw http.ResponseWriter, hr *http.Request) {
 		r := &request{Request: hr}
@@ -103,7 +104,15 @@ func (r *request) readBody(w http.ResponseWriter) error {
 
 func (h *Hub) authorize(r *request, allowed who) error {
 	scheme, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if !strings.EqualFold(scheme, "Bearer") || secret == "" {
+	if scheme == "" {
+		var err error
+		if secret, err = cookieSecret(r); err != nil {
+			return err
+		}
+	} else if !strings.EqualFold(scheme, "Bearer") {
+		secret = ""
+	}
+	if secret == "" {
 		return &Error{record.Problem{Status: http.StatusUnauthorized, Detail: "a token is wanted: Authorization: Bearer …"}}
 	}
 	t, err := h.store.FindToken(r.Context(), secret)

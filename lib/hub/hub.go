@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"sessionhub/lib/hub/store"
+	"sessionhub/lib/hub/web"
 )
 
 const (
@@ -70,6 +71,12 @@ const (
 )
 
 func (h *Hub) routes() {
+	h.handle("GET /{$}", anybody, h.getPage)
+	for _, name := range web.Names() {
+		h.handle("GET /"+name, anybody, h.getPage)
+	}
+	h.handle("POST /login", anybody, h.postLogin)
+	h.handle("POST /logout", anybody, h.postLogout)
 	h.handle("GET /healthz", anybody, h.healthz)
 	h.handle("GET /metrics", anybody, h.metrics.serve)
 	h.handle("POST /v1/pair", anybody, h.postPair)
@@ -84,6 +91,7 @@ func (h *Hub) routes() {
 	h.handle("GET /v1/inbox", either, h.getInbox)
 	h.handle("GET /v1/sessions", either, h.getSessions)
 	h.handle("GET /v1/sessions/{id}", either, h.getSession)
+	h.handle("GET /v1/self", read, h.getSelf)
 	h.handle("GET /v1/machines", read, h.getMachines)
 	h.handle("GET /v1/events", read, h.getEvents)
 	h.handle("GET /v1/machines/self/control", machine, h.getControl)

@@ -193,6 +193,13 @@ type Instructions struct {
 	FetchedAt Time   `json:"fetched_at"`
 }
 
+// Self is whose token a person's client has, and what it allows: read, ask,
+// answer.
+type Self struct {
+	Name   string   `json:"name"`
+	Scopes []string `json:"scopes"`
+}
+
 // Health is what a hub says of itself to anybody.
 type Health struct {
 	Status  string `json:"status"`

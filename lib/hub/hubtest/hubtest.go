@@ -54,7 +54,11 @@ type Hub struct {
 	fault   Fault
 	release chan struct{}
 	served  int
+	hub     *hub.Hub
 }
+
+// Hub is the hub itself, as it runs since the last Up.
+func (h *Hub) Hub() *hub.Hub { return h.hub }
 
 // Start starts a hub, and ends it with the test.
 func Start(t testing.TB) *Hub { return StartAt(t, time.Now) }
@@ -96,6 +100,7 @@ func (h *Hub) Up() {
 		h.URL = "http://" + h.addr
 	}
 	served := hub.New(h.store, h.now)
+	h.hub = served
 	h.srv = &http.Server{Handler: h.faulty(served)}
 	h.srv.RegisterOnShutdown(served.CloseStreams)
 	go h.srv.Serve(l) // ends with Down
