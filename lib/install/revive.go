@@ -391,15 +391,19 @@ func (v *Revive) look(ctx context.Context) (t timing, err error) {
 	}
 	m, why := v.Manager(ctx, k)
 	for _, other := range managers(k, v.Getenv) {
-		path := other.Paths()[0]
-		text, err := Read(path)
+		paths := other.Paths()
+		text, err := Read(paths[0])
 		if err != nil {
 			return t, err
 		}
 		if text == nil {
 			continue
 		}
-		t.Manager, t.Timer, t.path, t.Runs = other.Name(), true, path, l.runs(path, text)
+		runs := paths[len(paths)-1] // the file that names the programs
+		if text, err = Read(runs); err != nil {
+			return t, err
+		}
+		t.Manager, t.Timer, t.path, t.Runs = other.Name(), true, paths[0], l.runs(runs, text)
 		if m == nil || m.Name() != other.Name() {
 			return t, fmt.Errorf("%s: %s", other.Name(), why)
 		}

@@ -54,7 +54,7 @@ type Manager interface {
 	// Name is what people call it.
 	Name() string
 	// Paths are the files that describe the job. The first is the one that has it
-	// run.
+	// run, the last names the programs.
 	Paths() []string
 	// Files are these files as they should be, in the same order.
 	Files(j Job) []File
