@@ -44,7 +44,7 @@ func Crontab(p Process) int {
 		return p.fail(1, "new crontab file is missing newline before EOF, can't install.")
 	}
 	for i, line := range strings.Split(string(b), "\n") {
-		if _, _, err := cronEntry(line); err != nil {
+		if _, _, err := CronEntry(line); err != nil {
 			return p.fail(1, "%q:%d: %v\nerrors in crontab file, can't install.", p.Args[0], i, err)
 		}
 	}
@@ -65,9 +65,9 @@ func userName() string {
 // maxCommand is MAX_COMMAND of vixie cron: a longer one is cut.
 const maxCommand = 1000
 
-// cronEntry reads a line as crontab(5) has it: when, and the command for sh. Both
+// CronEntry reads a line as crontab(5) has it: when, and the command for sh. Both
 // are "" for a comment and for a setting.
-func cronEntry(line string) (when, command string, err error) {
+func CronEntry(line string) (when, command string, err error) {
 	line = strings.TrimLeft(line, " \t")
 	if line == "" || line[0] == '#' {
 		return "", "", nil
@@ -110,7 +110,7 @@ func Cron(p Process, text string) (when []string, err error) {
 		return nil, err
 	}
 	for line := range strings.Lines(string(b)) {
-		at, command, err := cronEntry(strings.TrimSuffix(line, "\n"))
+		at, command, err := CronEntry(strings.TrimSuffix(line, "\n"))
 		if err != nil {
 			return when, err
 		}
