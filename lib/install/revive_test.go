@@ -193,3 +193,41 @@ func TestReviveWithoutRights(t *testing.T) {
 		t.Errorf("%v\n%s", err, s.all())
 	}
 }
+
+// What a timer's file names is looked at as it is now: one that a person changed is
+// theirs, and its programs are not known.
+func TestReviveLook(t *testing.T) {
+	v := newRevive(t, nil)
+	systemctl := filepath.Join(v.root(), "manager", "systemctl")
+	write(t, systemctl, "#!/bin/sh\n[ \"$2\" != is-failed ]\n", 0o755)
+	if p := v.Look(t.Context()); p.State != Missing || p.Do != "shinstall revive" {
+		t.Errorf("%+v", p)
+	}
+	r, s := recorder()
+	if err := v.Install(t.Context(), r); err != nil {
+		t.Fatalf("%v\n%s", err, s.all())
+	}
+	p := v.Look(t.Context())
+	if f := p.Facts.(ReviveFacts); p.State != Ready || !slices.Equal(f.Runs, []string{v.Tools.Path("shrevive"), filepath.Join(v.root(), "claude", "claude")}) {
+		t.Errorf("%+v", p)
+	}
+	if err := os.Chmod(filepath.Join(v.root(), "claude", "claude"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if p := v.Look(t.Context()); p.State != Stale || !strings.HasSuffix(p.Detail, "/claude/claude is not a program") {
+		t.Errorf("%+v", p)
+	}
+	unit := filepath.Join(unitDir(v.Getenv), "sessionhub-revive.service")
+	b, err := os.ReadFile(unit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, unit, string(b)+"# mine\n", 0o644)
+	if p := v.Look(t.Context()); p.State != Ready {
+		t.Errorf("%+v", p)
+	}
+	write(t, systemctl, "#!/bin/sh\n[ \"$2\" != is-active ]\n", 0o755)
+	if p := v.Look(t.Context()); p.State != Stale || p.Detail != "it is not scheduled as it should be" {
+		t.Errorf("%+v", p)
+	}
+}
