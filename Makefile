@@ -54,7 +54,7 @@ install: build
 	@for t in $(HELPERS); do \
 	  install -m 755 bin/$$t '$(DESTDIR)$(PREFIX)/bin/'.$$t.new && mv -f '$(DESTDIR)$(PREFIX)/bin/'.$$t.new '$(DESTDIR)$(PREFIX)/bin/'$$t || exit 1; \
 	done
-	@echo 'now hook it up: $(PREFIX)/bin/shinstall hub plugin hooks mcp, or join URL in place of hub (--dry-run shows what that changes)'
+	@echo 'now hook it up: $(PREFIX)/bin/shinstall hub plugin hooks mcp revive, or join URL in place of hub (--dry-run shows what that changes)'
 	@echo 'then, and after every upgrade once more: $(PREFIX)/bin/shinstall doctor'
 
 uninstall:
@@ -63,6 +63,9 @@ uninstall:
 	@[ -n '$(DESTDIR)' ] || { [ ! -e "$${XDG_CONFIG_HOME:-$$HOME/.config}/systemd/user/sessionhub.service" ] && \
 	  [ ! -e "$$HOME/Library/LaunchAgents/sessionhub.hub.plist" ]; } || \
 	  { echo 'make: uninstall: the hub runs as a service: first run shinstall hub --remove' >&2; exit 1; }
+	@[ -n '$(DESTDIR)' ] || { [ ! -e "$${XDG_CONFIG_HOME:-$$HOME/.config}/systemd/user/sessionhub-revive.timer" ] && \
+	  [ ! -e "$$HOME/Library/LaunchAgents/sessionhub.revive.plist" ] && ! crontab -l 2>/dev/null | grep -q '# by shinstall revive$$'; } || \
+	  { echo 'make: uninstall: a timer runs shrevive: first run shinstall revive --remove' >&2; exit 1; }
 	@for t in $(HELPERS); do rm -f '$(DESTDIR)$(PREFIX)/bin/'$$t; done
 	@for t in $(TOOLS); do \
 	  rm -f '$(DESTDIR)$(PREFIX)/bin/'$$t '$(DESTDIR)$(PREFIX)/share/man/man1/'$$t.1 \

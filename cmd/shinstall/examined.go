@@ -124,7 +124,7 @@ func hookedUp(d *doctor.Doctor, c *front.Call, o options, s seen, tools install.
 			d.Claude, _ = t.Program() // "" says that there is none
 		}
 	}
-	d.Plugin, d.Hooks, d.MCP, d.Service = looks["plugin"], looks["hooks"], looks["mcp"], looks["hub"]
+	d.Plugin, d.Hooks, d.MCP, d.Service, d.Revive = looks["plugin"], looks["hooks"], looks["mcp"], looks["hub"], looks["revive"]
 	return nil
 }
 

@@ -219,6 +219,10 @@ func claudeFaults() []fault {
 		}},
 		{name: "MCP does not answer", check: "mcp-answers", why: "gave no answer within 5s", do: func(p *patient) { p.script("shq-mcp", "exec sleep 60") }},
 		{name: "MCP ends at once", check: "mcp-answers", why: "no such luck", do: func(p *patient) { p.script("shq-mcp", "echo no such luck >&2; exit 1") }},
+		{name: "the timer's program is gone", check: "revive", why: "/bin/shrevive does not exist", fix: "shinstall revive", do: func(p *patient) {
+			p.tool("shinstall", "revive")
+			p.must(os.Remove(filepath.Join(p.bin, "shrevive")))
+		}},
 		{name: "A47: nobody is signed in", check: "sign-in", why: "could not sign in, in the last turn of ", fix: "/login", do: func(p *patient) {
 			cmd := p.command("shq", "hook", "stop")
 			cmd.Stdin = strings.NewReader(`{"session_id":"` + p.session + `","hook_event_name":"StopFailure","error":"authentication_failed"}`)

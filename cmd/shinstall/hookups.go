@@ -38,7 +38,7 @@ func (o *options) flags(fs *flag.FlagSet) {
 
 // programs are the flags that name other programs.
 func (o *options) programs(fs *flag.FlagSet) {
-	fs.StringVar(&o.claude, "claude", "", "for mcp: Claude Code's `program`, in place of the one on the PATH")
+	fs.StringVar(&o.claude, "claude", "", "for mcp and revive: Claude Code's `program`, in place of the one on the PATH")
 	fs.StringVar(&o.herdr, "herdr", "", "for plugin: herdr's `program`, in place of $HERDR_BIN_PATH and the one on the PATH")
 }
 
@@ -54,7 +54,7 @@ type hookUp struct {
 }
 
 func hookUps() []hookUp {
-	return []hookUp{hubHookUp(), joinHookUp(), pluginHookUp(), hooksHookUp(), mcpHookUp()}
+	return []hookUp{hubHookUp(), joinHookUp(), pluginHookUp(), hooksHookUp(), mcpHookUp(), reviveHookUp()}
 }
 
 func pluginHookUp() hookUp {

@@ -52,7 +52,9 @@ leaves the database.`,
 			}
 			return &install.Hub{
 				Tools: t, Serve: o.serve, Account: a, Getenv: c.Getenv, Hostname: host, Database: filepath.Join(a.Data, "hub.db"),
-				Manager: func(ctx context.Context) (install.Manager, string) { return install.FindManager(ctx, c.Getenv) },
+				Manager: func(ctx context.Context) (install.Manager, string) {
+					return install.FindManager(ctx, install.HubKind(), c.Getenv)
+				},
 			}, nil
 		},
 	}

@@ -14,8 +14,8 @@ func tool() front.Tool {
 		Name:  "shinstall",
 		Short: "hook sessionhub up, and take it away again",
 		Long: `shinstall hooks sessionhub up to the programs that it works with. Several things
-can be named in one call: shinstall hub plugin hooks mcp. What is as it should
-be is left alone, so it may be run again at any time, and should be after an
+can be named in one call: shinstall hub plugin hooks mcp revive. What is as it
+should be is left alone, so it may be run again at any time, and should be after an
 upgrade. --dry-run shows every change and makes none; --remove takes away what
 was made, and only that. shinstall doctor tests all of it.`,
 		Verbs: append(verbs, statusVerb(), doctorVerb(), manifestVerb()),

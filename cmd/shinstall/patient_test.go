@@ -32,7 +32,7 @@ var wholeTools = sync.OnceValues(func() (dir string, err error) {
 		return "", err
 	}
 	for _, b := range []struct{ version, out, pkgs string }{
-		{"1.0.0", dir + "/", "sessionhub/cmd/shq sessionhub/cmd/shq-mcp sessionhub/cmd/shwatch sessionhub/cmd/shctl sessionhub/cmd/shinstall sessionhub/cmd/shhub"},
+		{"1.0.0", dir + "/", "sessionhub/cmd/shq sessionhub/cmd/shq-mcp sessionhub/cmd/shwatch sessionhub/cmd/shctl sessionhub/cmd/shinstall sessionhub/cmd/shhub sessionhub/cmd/shrevive"},
 		{"0.9.0", filepath.Join(dir, "shwatch-old"), "sessionhub/cmd/shwatch"},
 		{"", filepath.Join(dir, "herdr"), "sessionhub/lib/herdr/herdrtest/cmd/fakeherdr"},
 	} {
@@ -57,6 +57,17 @@ type patient struct {
 	server  *exec.Cmd
 	session string // the live one
 	pane    string
+}
+
+// managers are the programs of a machine without a service manager, and with cron.
+var managers = map[string]string{
+	"systemctl": "exit 1", "launchctl": "exit 1",
+	"crontab": `f="${0%/*}/crontab.txt"
+case $1 in
+-l) [ -e "$f" ] && exec cat "$f"; echo no crontab for me >&2; exit 1 ;;
+-r) exec rm "$f" ;;
+esac
+exec cp "$1" "$f"`,
 }
 
 // admission is what a patient may have from the start.
@@ -90,8 +101,11 @@ func admit(t *testing.T, a admission) *patient {
 	for _, dir := range []string{p.bin, p.config(), filepath.Join(p.home, ".claude"), filepath.Join(p.home, "app")} {
 		p.must(os.MkdirAll(dir, 0o700))
 	}
-	for _, name := range []string{"shq", "shq-mcp", "shwatch", "shctl", "shinstall", "shhub", "herdr", "claude"} {
+	for _, name := range []string{"shq", "shq-mcp", "shwatch", "shctl", "shinstall", "shhub", "shrevive", "herdr", "claude"} {
 		p.must(os.Symlink(filepath.Join(built, name), filepath.Join(p.bin, name)))
+	}
+	for name, text := range managers { // the machine's own are not to be asked
+		p.must(os.WriteFile(filepath.Join(p.bin, name), []byte("#!/bin/sh\n"+text+"\n"), 0o755))
 	}
 	for name, text := range map[string]string{
 		"config.toml": "server_url = \"" + p.hub.URL + "\"\nmachine = \"tower\"\n", "token": p.hub.MachineToken + "\n", "user-token": p.hub.UserToken + "\n",

@@ -37,6 +37,7 @@ func TestMain(m *testing.M) {
 		"play-systemctl": func() { os.Exit(managertest.Systemctl(process())) },
 		"play-loginctl":  func() { os.Exit(managertest.Loginctl(process())) },
 		"play-launchctl": func() { os.Exit(managertest.Launchctl(process())) },
+		"play-crontab":   func() { os.Exit(managertest.Crontab(process())) },
 	})
 }
 
@@ -49,8 +50,11 @@ func process() managertest.Process {
 //	tools DIR [VERSION]   install the tools into DIR; those that tell their
 //	                      version tell that
 //	claude DIR            install the stand-in for Claude Code into DIR
-//	manager systemd|launchd DIR  put the stand-ins for a manager's programs into
-//	                      DIR, first in the PATH; its user's manager is in reach
+//	manager systemd|launchd|cron DIR  put the stand-ins for a manager's programs,
+//	                      and crontab's, into DIR, first in the PATH; its user's
+//	                      manager is in reach, for cron none is
+//	cron TEXT FILE        run the crontab's line that names TEXT as cron does, and
+//	                      write into FILE when that is
 //	port NAME             NAME is a port that nobody listens at
 //	answers PORT          wait until somebody listens there
 //	web NAME              a web server that is no hub; NAME is its port
@@ -84,6 +88,7 @@ func params(t *testing.T, more func(*testscript.Env) error) testscript.Params {
 	p.Cmds["tools"] = b.tools
 	p.Cmds["claude"] = b.claude
 	p.Cmds["manager"] = manager
+	p.Cmds["cron"] = cron
 	p.Cmds["port"] = port
 	p.Cmds["answers"] = answers
 	p.Cmds["web"] = web
@@ -93,17 +98,27 @@ func params(t *testing.T, more func(*testscript.Env) error) testscript.Params {
 }
 
 func manager(ts *testscript.TestScript, _ bool, args []string) {
-	programs := map[string][]string{"systemd": {"systemctl", "loginctl"}, "launchd": {"launchctl"}}[args[0]]
+	programs := map[string][]string{"systemd": {"systemctl", "loginctl"}, "launchd": {"launchctl"}, "cron": {"systemctl", "launchctl"}}[args[0]]
 	dir := ts.MkAbs(args[1])
 	ts.Check(os.MkdirAll(dir, 0o755))
-	for _, name := range programs {
+	for _, name := range append(programs, "crontab") {
 		ts.Check(os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\nexec play-"+name+` "$@"`+"\n"), 0o755))
 	}
 	state := filepath.Join(dir, "state")
 	ts.Check(os.Mkdir(state, 0o700))
-	ts.Setenv("FAKE_MANAGER", state)
+	ts.Setenv("FAKE_CRONTAB", filepath.Join(dir, "crontab.txt"))
 	ts.Setenv("PATH", dir+":"+ts.Getenv("PATH"))
+	if args[0] == "cron" {
+		return
+	}
+	ts.Setenv("FAKE_MANAGER", state)
 	ts.Defer(func() { ts.Check(managertest.Stop(state)) }) // what a failed script left
+}
+
+func cron(ts *testscript.TestScript, _ bool, args []string) {
+	when, err := managertest.Cron(managertest.Process{Getenv: ts.Getenv, Stdout: os.Stdout, Stderr: os.Stderr}, args[0])
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(strings.Join(when, "\n")+"\n"), 0o600))
 }
 
 func port(ts *testscript.TestScript, _ bool, args []string) {
@@ -219,7 +234,7 @@ func (b *builder) tools(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	to := ts.MkAbs(args[0])
 	ts.Check(os.MkdirAll(to, 0o755))
-	for tool, v := range map[string]string{"shq": "1.0.0", "shq-mcp": "1.0.0", "shctl": "1.0.0", "shwatch": version, "shinstall": version, "shhub": version} {
+	for tool, v := range map[string]string{"shq": "1.0.0", "shq-mcp": "1.0.0", "shctl": "1.0.0", "shwatch": version, "shinstall": version, "shhub": version, "shrevive": version} {
 		from := b.once(ts, tool+"-"+v, func(dir string) error {
 			cmd := exec.Command("go", "build", "-ldflags", "-X sessionhub/cmd/internal/front.version="+v, "-o", filepath.Join(dir, tool), "sessionhub/cmd/"+tool)
 			if out, err := cmd.CombinedOutput(); err != nil {

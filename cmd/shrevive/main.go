@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"sessionhub/lib/queue"
 	"sessionhub/lib/record"
 	"sessionhub/lib/revive"
+	"sessionhub/lib/runlog"
 	"sessionhub/lib/session"
 	"sessionhub/lib/state"
 )
@@ -109,7 +111,7 @@ waits, and the first success brings all back. The oldest stop comes first.`,
 			{Line: "shrevive --dry-run", For: "what would it do now?"},
 			{Line: "shrevive --json | jq 'select(.decision == \"resume\")'", For: "what it did, for a program"},
 		},
-		Files: []string{"revive.json   what was resumed, and when", "revive.lock   held during a pass"},
+		Files: []string{"revive.json   what was resumed, and when", "revive.lock   held during a pass", "revive.log    what it said where cron or launchd runs it; emptied when over 1 MiB"},
 		Exits: []front.Exit{
 			{Code: front.ExitFailed, When: "a session could not be resumed"},
 			{Code: front.ExitUnavailable, When: "there is no Claude Code"},
@@ -133,6 +135,9 @@ func pass(ctx context.Context, c *front.Call, w *wish) error {
 	if w.dry {
 		rep, _, err = r.Look(ctx)
 	} else {
+		if err := runlog.Truncate(r.Dir.ReviveLog()); err != nil { // where cron or launchd keeps what this prints
+			fmt.Fprintf(c.Stderr, "shrevive: %v\n", err)
+		}
 		rep, err = r.Pass(ctx)
 	}
 	if err == nil || len(rep.Decisions) > 0 {

@@ -55,6 +55,7 @@ const (
 	ready   = "ready"
 	missing = "missing"
 	off     = "off"
+	unclear = "unclear"
 )
 
 // Watching is what is known of the watcher.
@@ -103,7 +104,7 @@ type Doctor struct {
 	Registry   func() ([]claude.Process, error)
 	Backup     string // what the name of the copy of Claude's settings ends with
 
-	Plugin, Hooks, MCP, Service func(ctx context.Context) Part
+	Plugin, Hooks, MCP, Service, Revive func(ctx context.Context) Part
 	// Tools asks an MCP server for the names of its tools.
 	Tools func(ctx context.Context, argv []string) ([]string, error)
 
@@ -147,6 +148,7 @@ const (
 	checkAnswers     = "mcp-answers"
 	checkSignIn      = "sign-in"
 	checkService     = "service"
+	checkRevive      = "revive"
 	checkRemote      = "remote-start"
 	checkNotify      = "notifications"
 	checkInbox       = "inbox-count"
@@ -181,6 +183,7 @@ func (d *Doctor) Checks() []Check {
 		{Name: checkAnswers, Needs: []string{checkMCP}, Limit: answerLimit, Look: d.answers},
 		{Name: checkSignIn, Needs: []string{checkAccess}, Look: d.signIn},
 		{Name: checkService, Needs: []string{checkConfig}, Look: d.service},
+		{Name: checkRevive, Look: d.revive},
 		{Name: checkRemote, Look: d.remoteStart},
 		{Name: checkNotify, Look: d.notifications},
 		{Name: checkInbox, Look: d.inboxCount},

@@ -9,7 +9,33 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// What these checks find is a matter of taste: never broken.
+// What these checks find is a matter of taste: never broken, but for a timer that
+// is there and can't do what it is for.
+
+// revive looks at the timer that runs shrevive. One that is there, and whose
+// programs are gone or whose last pass failed, resumes nothing, and nobody hears of
+// it.
+func (d *Doctor) revive(ctx context.Context, _ Known) Finding {
+	p := d.Revive(ctx)
+	switch p.State {
+	case ready:
+		return fine("%s", p.Detail)
+	case missing:
+		return notSetUp(p.Do, "no timer runs shrevive%s: a background session that a limit stopped stays so", inBrackets(p.Detail))
+	case off:
+		return notSetUp(p.Do, "the timer of shrevive is off: %s", p.Detail)
+	case unclear:
+		return untested("%s", p.Detail)
+	}
+	return broken(p.Do, "the timer of shrevive: %s", p.Detail)
+}
+
+func inBrackets(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " (" + s + ")"
+}
 
 // remoteStart tells whether the hub may have sessions started here.
 func (d *Doctor) remoteStart(context.Context, Known) Finding {

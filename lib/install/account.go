@@ -26,19 +26,17 @@ type Account struct {
 // desk is an Account while it is worked on, by a target.
 type desk struct {
 	*Account
-	by     string
-	file   confFile
-	ledger *ledger
+	*books
+	file confFile
 }
 
 func (a *Account) open(by string) (*desk, error) {
-	d := &desk{Account: a, by: by}
-	var err error
-	if d.file, err = readConf(a.Path); err != nil {
+	file, err := readConf(a.Path)
+	if err != nil {
 		return nil, err
 	}
-	d.ledger, err = readLedger(a.Data)
-	return d, err
+	b, err := openBooks(a.Data, by)
+	return &desk{Account: a, books: b, file: file}, err
 }
 
 // machine is this machine's name: config.toml's where that has one, as a
@@ -191,30 +189,6 @@ func (d *desk) remove(r *Run) error {
 		return err
 	}
 	return r.prune("folder", d.Data, d.ledger.file.Path)
-}
-
-// removeFile removes a file, or what was put in front of it. gone reports
-// whether there is none any more.
-func (d *desk) removeFile(r *Run, step string, f File) (gone bool, err error) {
-	w, ours := d.ledger.of(f.Path, d.by)
-	if !ours {
-		if f.Old != nil {
-			r.Unchanged(step, "%s was not written by shinstall %s, and stays", f.Path, d.by)
-		}
-		return false, nil
-	}
-	d.ledger.forget(f.Path)
-	rest, block := strings.CutPrefix(string(f.Old), w.Block)
-	switch {
-	case f.Old == nil:
-		return true, nil
-	case w.Block != "" && block:
-		f.New = []byte(rest)
-	case w.Block != "" || !d.ledger.asWritten(f.Path, f.Old):
-		r.Note(step, "%s was changed since shinstall wrote it, and stays", f.Path)
-		return false, nil
-	}
-	return f.New == nil, r.Write(step, f)
 }
 
 // renew has a running watcher replaced: it keeps the machine's name.

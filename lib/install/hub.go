@@ -113,7 +113,7 @@ func (h *Hub) job() (Job, error) {
 	if h.Serve.Insecure {
 		argv = append(argv, "--insecure")
 	}
-	return Job{Argv: argv, About: "The hub of sessionhub"}, nil
+	return Job{Argv: argv, Env: []string{"PATH=" + jobPath(argv[0])}, About: "The hub of sessionhub"}, nil
 }
 
 // Install has the hub run, and this machine know it.
@@ -327,8 +327,8 @@ func (h *Hub) Look(ctx context.Context) Part {
 		return p
 	}
 	facts := HubFacts{Manager: m.Name()}
-	p.Path = m.Path()
-	text, err := Read(m.Path())
+	p.Path = m.Paths()[0]
+	text, err := Read(p.Path)
 	var st JobState
 	if err == nil {
 		st, err = m.State(ctx)

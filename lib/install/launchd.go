@@ -6,32 +6,34 @@ import (
 	"encoding/xml"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 )
 
-// agentLabel is the hub's name at launchd.
-const agentLabel = "sessionhub.hub"
-
 // launchd is a user's launchd, by way of launchctl.
 type launchd struct {
+	Kind
 	program string
 	path    string
 	domain  string
-	log     string // of the job's standard error
+	log     string // of the job's words
 }
 
-func newLaunchd(program string, getenv func(string) string) *launchd {
-	return &launchd{
-		program: program, domain: "gui/" + uid(),
-		path: filepath.Join(getenv("HOME"), "Library", "LaunchAgents", agentLabel+".plist"),
-		log:  filepath.Join(getenv("HOME"), "Library", "Logs", agentLabel+".log"),
+func newLaunchd(program string, k Kind, getenv func(string) string) *launchd {
+	l := &launchd{
+		Kind: k, program: program, domain: "gui/" + uid(), log: k.Log,
+		path: filepath.Join(getenv("HOME"), "Library", "LaunchAgents", k.Label+".plist"),
 	}
+	if l.log == "" {
+		l.log = filepath.Join(getenv("HOME"), "Library", "Logs", k.Label+".log")
+	}
+	return l
 }
 
 func (*launchd) Name() string      { return "launchd" }
-func (l *launchd) Path() string    { return l.path }
-func (l *launchd) target() string  { return l.domain + "/" + agentLabel }
+func (l *launchd) Paths() []string { return []string{l.path} }
+func (l *launchd) target() string  { return l.domain + "/" + l.Label }
 func (l *launchd) LogHint() string { return l.log }
 
 // reach says why the user's domain can't be spoken to: there is none without a
@@ -47,29 +49,8 @@ func (l *launchd) reach(ctx context.Context) error {
 	return nil
 }
 
-// Text is the agent's property list.
-func (l *launchd) Text(j Job) ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>
-<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
-<!-- ` + j.About + `; written by shinstall hub, which writes it anew -->
-<plist version="1.0">
-<dict>
-	<key>Label</key>
-	<string>` + agentLabel + `</string>
-	<key>ProgramArguments</key>
-	<array>
-`)
-	for _, w := range j.Argv {
-		b.WriteString("\t\t<string>" + xmlText(w) + "</string>\n")
-	}
-	b.WriteString(`	</array>
-	<key>EnvironmentVariables</key>
-	<dict>
-		<key>PATH</key>
-		<string>` + xmlText(jobPath(j.Argv[0])) + `</string>
-	</dict>
-	<key>RunAtLoad</key>
+// serviceKeys are those of a job that is kept running.
+const serviceKeys = `	<key>RunAtLoad</key>
 	<true/>
 	<key>KeepAlive</key>
 	<dict>
@@ -78,12 +59,51 @@ func (l *launchd) Text(j Job) ([]byte, error) {
 	</dict>
 	<key>Umask</key>
 	<integer>63</integer>
-	<key>StandardErrorPath</key>
-	<string>` + xmlText(l.log) + `</string>
-</dict>
-</plist>
+`
+
+// timerKeys are those of a job that runs every quarter of an hour. launchd ends
+// what a job leaves in its process group, unless it is told not to: Claude
+// Code's background service must outlive a pass.
+const timerKeys = `	<key>StartInterval</key>
+	<integer>900</integer>
+	<key>AbandonProcessGroup</key>
+	<true/>
+`
+
+// Files is the agent's property list.
+func (l *launchd) Files(j Job) []File {
+	var b strings.Builder
+	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<!-- ` + j.About + `; written by shinstall ` + l.Target + `, which writes it anew -->
+<plist version="1.0">
+<dict>
+	<key>Label</key>
+	<string>` + l.Label + `</string>
+	<key>ProgramArguments</key>
+	<array>
 `)
-	return b.Bytes(), nil
+	for _, w := range j.Argv {
+		b.WriteString("\t\t<string>" + xmlText(w) + "</string>\n")
+	}
+	b.WriteString("\t</array>\n\t<key>EnvironmentVariables</key>\n\t<dict>\n")
+	for _, kv := range j.Env {
+		name, value, _ := strings.Cut(kv, "=")
+		b.WriteString("\t\t<key>" + name + "</key>\n\t\t<string>" + xmlText(value) + "</string>\n")
+	}
+	b.WriteString("\t</dict>\n")
+	outputs := []string{"StandardErrorPath"}
+	if l.Timer {
+		b.WriteString(timerKeys)
+		outputs = []string{"StandardOutPath", "StandardErrorPath"}
+	} else {
+		b.WriteString(serviceKeys)
+	}
+	for _, key := range outputs {
+		b.WriteString("\t<key>" + key + "</key>\n\t<string>" + xmlText(l.log) + "</string>\n")
+	}
+	b.WriteString("</dict>\n</plist>\n")
+	return []File{{Path: l.path, New: []byte(b.String()), Mode: 0o644}}
 }
 
 func xmlText(s string) string {
@@ -92,12 +112,20 @@ func xmlText(s string) string {
 	return b.String()
 }
 
+// exitCode is how launchctl tells how a job ended last.
+var exitCode = regexp.MustCompile(`(?m)^\s*last exit code = (\d+)`)
+
 func (l *launchd) State(ctx context.Context) (st JobState, err error) {
 	ok, out, err := ask(ctx, l.program, "print", l.target())
 	if err != nil || !ok {
 		return st, err
 	}
-	return JobState{Enabled: true, Running: bytes.Contains(out.Stdout, []byte("state = running"))}, nil
+	st = JobState{Enabled: true, Running: l.Timer || bytes.Contains(out.Stdout, []byte("state = running"))}
+	if m := exitCode.FindSubmatch(out.Stdout); l.Timer && m != nil {
+		code := string(m[1])
+		st.Failed = code != "0" && code != exitBusy
+	}
+	return st, nil
 }
 
 const (
@@ -113,17 +141,20 @@ func (l *launchd) Start(ctx context.Context, r *Run, fresh bool) error {
 		return err
 	}
 	if st.Enabled && !fresh {
-		return l.Restart(ctx, r)
+		if l.Timer {
+			return nil // it waits for its next time
+		}
+		return l.do(ctx, r, l.program, "kickstart", "-k", l.target())
 	}
 	if st.Enabled {
-		if err := do(ctx, r, l.program, "bootout", l.target()); err != nil {
+		if err := l.do(ctx, r, l.program, "bootout", l.target()); err != nil {
 			return err
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, bootWait)
 	defer cancel()
 	for {
-		err := do(ctx, r, l.program, "bootstrap", l.domain, l.path)
+		err := l.do(ctx, r, l.program, "bootstrap", l.domain, l.path)
 		if err == nil || !st.Enabled {
 			return err
 		}
@@ -135,16 +166,12 @@ func (l *launchd) Start(ctx context.Context, r *Run, fresh bool) error {
 	}
 }
 
-func (l *launchd) Restart(ctx context.Context, r *Run) error {
-	return do(ctx, r, l.program, "kickstart", "-k", l.target())
-}
-
 func (l *launchd) Stop(ctx context.Context, r *Run) error {
 	st, err := l.State(ctx)
 	if err != nil || !st.Enabled {
 		return err
 	}
-	return do(ctx, r, l.program, "bootout", l.target())
+	return l.do(ctx, r, l.program, "bootout", l.target())
 }
 
 // Removed takes the log away, which launchd made. Launchd itself forgot the job

@@ -29,6 +29,8 @@ type written struct {
 	// Block is what was put in front of a file that was there before; "" is a
 	// file that is all ours. It holds no secret.
 	Block string `json:"block,omitempty"`
+	// Runs are the programs that it has others run, of a timer.
+	Runs []string `json:"runs,omitempty"`
 }
 
 // ledgerName is the file's name in sessionhub's folder below XDG_DATA_HOME.
@@ -59,8 +61,8 @@ func hashOf(b []byte) string {
 }
 
 // note remembers a file that is about to be written.
-func (l *ledger) note(f File, by, block string) {
-	l.now.Files[f.Path] = written{By: by, SHA256: hashOf(f.New), Block: block}
+func (l *ledger) note(f File, by, block string, runs ...string) {
+	l.now.Files[f.Path] = written{By: by, SHA256: hashOf(f.New), Block: block, Runs: runs}
 }
 
 // forget drops a file.
@@ -72,10 +74,28 @@ func (l *ledger) of(path, by string) (w written, ok bool) {
 	return w, ok && w.By == by
 }
 
+// wrote reports whether a target wrote anything.
+func (l *ledger) wrote(by string) bool {
+	for _, w := range l.was.Files {
+		if w.By == by {
+			return true
+		}
+	}
+	return false
+}
+
 // asWritten reports whether a file is as shinstall wrote it, whichever target.
 func (l *ledger) asWritten(path string, content []byte) bool {
 	w, ok := l.was.Files[path]
 	return ok && content != nil && w.SHA256 == hashOf(content)
+}
+
+// runs are the programs that a file has run, as far as it is as it was written.
+func (l *ledger) runs(path string, content []byte) []string {
+	if !l.asWritten(path, content) {
+		return nil
+	}
+	return l.was.Files[path].Runs
 }
 
 // save writes the ledger if it changed; one that holds nothing is removed. It

@@ -17,21 +17,25 @@ func word(t *rapid.T, label string) string {
 	return rapid.StringOfN(rapid.RuneFrom([]rune(`ab/ "'\%$;#=@-+!:{}<>&|ü日`)), 0, 12, -1).Draw(t, label)
 }
 
+func home(string) string { return "/h" }
+
+func kinds() []Kind { return []Kind{HubKind(), ReviveKind("/s/revive.log")} }
+
 // What systemd makes of the unit is what was meant, whatever the words.
 func TestSystemdUnitSaysWhatIsMeant(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		argv := []string{"/" + word(t, "program"), word(t, "1"), word(t, "2")}
-		s := newSystemd("systemctl", func(string) string { return "/h" })
-		text, err := s.Text(Job{Argv: argv, About: "x"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		u, err := managertest.ParseUnit(string(text))
-		if err != nil {
-			t.Fatalf("%v\n%s", err, text)
-		}
-		if !slices.Equal(u.Argv, argv) || !slices.Equal(u.Env, []string{"PATH=" + jobPath(argv[0])}) {
-			t.Fatalf("%q became %q, %q\n%s", argv, u.Argv, u.Env, text)
+		env := []string{"PATH=" + word(t, "path"), "X=" + word(t, "x")}
+		for _, k := range kinds() {
+			files := newSystemd("systemctl", k, home).Files(Job{Argv: argv, Env: env, About: "x"})
+			text := files[len(files)-1].New
+			u, err := managertest.ParseUnit(string(text))
+			if err != nil {
+				t.Fatalf("%v\n%s", err, text)
+			}
+			if !slices.Equal(u.Argv, argv) || !slices.Equal(u.Env, env) {
+				t.Fatalf("%q became %q, %q\n%s", argv, u.Argv, u.Env, text)
+			}
 		}
 	})
 }
@@ -40,17 +44,17 @@ func TestSystemdUnitSaysWhatIsMeant(t *testing.T) {
 func TestLaunchdAgentSaysWhatIsMeant(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		argv := []string{"/" + word(t, "program"), word(t, "1")}
-		l := newLaunchd("launchctl", func(string) string { return "/h" })
-		text, err := l.Text(Job{Argv: argv, About: "x"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, err := managertest.ParseAgent(bytes.NewReader(text))
-		if err != nil {
-			t.Fatalf("%v\n%s", err, text)
-		}
-		if !slices.Equal(a.Argv, argv) || a.Path != jobPath(argv[0]) || a.Label != agentLabel {
-			t.Fatalf("%q became %+v\n%s", argv, a, text)
+		env := []string{"PATH=" + word(t, "path"), "X=" + word(t, "x")}
+		for _, k := range kinds() {
+			k.Log = "/" + word(t, "log")
+			text := newLaunchd("launchctl", k, home).Files(Job{Argv: argv, Env: env, About: "x"})[0].New
+			a, err := managertest.ParseAgent(bytes.NewReader(text))
+			if err != nil {
+				t.Fatalf("%v\n%s", err, text)
+			}
+			if !slices.Equal(a.Argv, argv) || !slices.Equal(a.Env, env) || a.Label != k.Label || a.Log != k.Log || (a.Every == 900) != k.Timer || a.Abandon != k.Timer {
+				t.Fatalf("%q became %+v\n%s", argv, a, text)
+			}
 		}
 	})
 }

@@ -79,7 +79,7 @@ func (t Tools) Check(tools ...string) error {
 	if !filepath.IsAbs(string(t)) {
 		return fmt.Errorf("the folder of the tools %q is not an absolute path: %w", string(t), ErrTools)
 	}
-	if !utf8.ValidString(string(t)) || strings.ContainsFunc(string(t), unicode.IsControl) {
+	if !plain(string(t)) {
 		return fmt.Errorf("the folder of the tools %q has characters that no settings file takes: %w", string(t), ErrTools)
 	}
 	for _, name := range tools {
@@ -89,6 +89,9 @@ func (t Tools) Check(tools ...string) error {
 	}
 	return nil
 }
+
+// plain reports whether every file format takes a text.
+func plain(s string) bool { return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl) }
 
 // Version is the version that an installed tool says it has.
 func (t Tools) Version(ctx context.Context, tool string) (string, error) {

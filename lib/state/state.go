@@ -104,6 +104,9 @@ func (d Dir) WatcherLog() string { return d.file("watcher.log") }
 // WatcherStatus is watcher.json, what the watcher says of itself.
 func (d Dir) WatcherStatus() string { return d.file("watcher.json") }
 
+// ReviveLog is revive.log, what shrevive says when cron or launchd runs it.
+func (d Dir) ReviveLog() string { return d.file("revive.log") }
+
 // Herdr is herdr.json, the herdr sockets learned from items.
 func (d Dir) Herdr() string { return d.file("herdr.json") }
 

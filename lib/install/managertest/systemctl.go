@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -26,7 +28,7 @@ func Systemctl(p Process) int {
 		return 0
 	case "daemon-reload":
 		return p.reload(rest)
-	case "is-enabled", "is-active":
+	case "is-enabled", "is-active", "is-failed":
 		if len(rest) != 2 || rest[0] != "--quiet" {
 			return p.fail(1, "Too few arguments.")
 		}
@@ -49,31 +51,39 @@ func (p Process) reload(args []string) int {
 	if len(args) > 0 {
 		return p.fail(1, "Too many arguments.")
 	}
-	list, err := filepath.Glob(p.file("*.service"))
-	if err != nil {
-		return p.fail(1, "%v", err)
-	}
-	for _, f := range list {
-		os.Remove(f)
-	}
-	list, err = filepath.Glob(filepath.Join(p.units(), "*.service"))
-	if err != nil {
-		return p.fail(1, "%v", err)
-	}
-	for _, f := range list {
-		b, err := os.ReadFile(f)
-		if err == nil {
-			err = os.WriteFile(p.file(filepath.Base(f)), b, 0o600)
-		}
+	for _, pattern := range []string{"*.service", "*.timer"} {
+		list, err := filepath.Glob(p.file(pattern))
 		if err != nil {
 			return p.fail(1, "%v", err)
+		}
+		for _, f := range list {
+			os.Remove(f)
+		}
+		list, err = filepath.Glob(filepath.Join(p.units(), pattern))
+		if err != nil {
+			return p.fail(1, "%v", err)
+		}
+		for _, f := range list {
+			b, err := os.ReadFile(f)
+			if err == nil {
+				err = os.WriteFile(p.file(filepath.Base(f)), b, 0o600)
+			}
+			if err != nil {
+				return p.fail(1, "%v", err)
+			}
 		}
 	}
 	return 0
 }
 
+func isTimer(name string) bool { return filepath.Ext(name) == ".timer" }
+
 func (p Process) unit(verb, name string) int {
-	wanted := filepath.Join(p.units(), "default.target.wants", name)
+	target := "default.target"
+	if isTimer(name) {
+		target = "timers.target"
+	}
+	wanted := filepath.Join(p.units(), target+".wants", name)
 	switch verb {
 	case "is-enabled":
 		if _, err := os.Lstat(wanted); err != nil {
@@ -81,24 +91,35 @@ func (p Process) unit(verb, name string) int {
 		}
 		return 0
 	case "is-active":
-		if p.pid() == 0 {
+		if p.pid(name) == 0 && !p.has(name+".waits") {
 			return 3
 		}
 		return 0
+	case "is-failed":
+		if !p.has(name + ".failed") {
+			return 1
+		}
+		return 0
 	case "enable":
-		return p.enable(name, wanted)
+		return p.enable(name, target, wanted)
 	case "restart":
 		return p.restart(name)
+	case "start":
+		return p.once(name)
 	case "disable":
 		return p.disable(name, wanted)
 	}
 	return p.fail(1, "Unknown command verb '%s'.", verb)
 }
 
-func (p Process) enable(name, wanted string) int {
+func (p Process) enable(name, target, wanted string) int {
 	unit := filepath.Join(p.units(), name)
-	if _, err := os.Stat(unit); err != nil {
+	text, err := os.ReadFile(unit)
+	if err != nil {
 		return p.fail(1, "Failed to enable unit: Unit file %s does not exist.", name)
+	}
+	if !strings.Contains(string(text), "\nWantedBy="+target+"\n") {
+		return p.fail(1, "The unit files have no installation config (WantedBy=, RequiredBy=, UpheldBy=, Also=, or Alias= settings in the [Install] section).")
 	}
 	if _, err := os.Lstat(wanted); err == nil {
 		return 0
@@ -117,9 +138,10 @@ func (p Process) disable(name, wanted string) int {
 	if _, err := os.Stat(filepath.Join(p.units(), name)); err != nil {
 		return p.fail(1, "Failed to disable unit: Unit file %s does not exist.", name)
 	}
-	if err := p.end(); err != nil {
+	if err := p.end(name); err != nil {
 		return p.fail(1, "%v", err)
 	}
+	os.Remove(p.file(name + ".waits")) // a service has none
 	if err := os.Remove(wanted); err == nil {
 		fmt.Fprintf(p.Stderr, "Removed %q.\n", wanted)
 		os.Remove(filepath.Dir(wanted)) // if nothing else is in it
@@ -127,28 +149,72 @@ func (p Process) disable(name, wanted string) int {
 	return 0
 }
 
-func (p Process) restart(name string) int {
+// load is a unit as it was at the last reload.
+func (p Process) load(verb, name string) (u Unit, code int) {
 	b, err := os.ReadFile(p.file(name))
 	if err != nil {
-		return p.fail(5, "Failed to restart %s: Unit %s not found.", name, name)
+		return u, p.fail(5, "Failed to %s %s: Unit %s not found.", verb, name, name)
 	}
-	if err := p.end(); err != nil {
+	if u, err = ParseUnit(string(b)); err != nil {
+		return u, p.fail(1, "Failed to %s %s: Unit %s has a bad unit file setting: %v", verb, name, name, err)
+	}
+	return u, 0
+}
+
+func (p Process) restart(name string) int {
+	u, code := p.load("restart", name)
+	if code != 0 {
+		return code
+	}
+	if isTimer(name) {
+		if _, code := p.load("restart", strings.TrimSuffix(name, ".timer")+".service"); code != 0 {
+			return code
+		}
+		if err := os.WriteFile(p.file(name+".waits"), nil, 0o600); err != nil {
+			return p.fail(1, "%v", err)
+		}
+		return 0
+	}
+	if err := p.end(name); err != nil {
 		return p.fail(1, "%v", err)
 	}
-	j, err := ParseUnit(string(b))
-	if err != nil {
-		return p.fail(1, "Failed to restart %s: Unit %s has a bad unit file setting: %v", name, name, err)
-	}
-	if err := p.start(job{argv: j.Argv, env: j.Env, log: p.file("journal")}); err != nil {
+	if err := p.start(job{name: name, argv: u.Argv, env: u.Env, log: p.file("journal")}); err != nil {
 		return p.fail(1, "Job for %s failed: %v", name, err)
 	}
 	return 0
 }
 
-// Unit is what a unit file says of its service.
+// once runs a service of type oneshot to its end, as its timer does.
+func (p Process) once(name string) int {
+	u, code := p.load("start", name)
+	if code != 0 {
+		return code
+	}
+	if u.Type != "oneshot" {
+		return p.fail(1, "Failed to start %s: only those of a timer are played.", name)
+	}
+	code, err := p.pass(job{name: name, argv: u.Argv, env: u.Env, log: p.file("journal")})
+	if err != nil {
+		return p.fail(1, "Job for %s failed: %v", name, err)
+	}
+	if code == 0 || slices.Contains(u.Success, strconv.Itoa(code)) {
+		os.Remove(p.file(name + ".failed")) // there is none after a good one
+		return 0
+	}
+	if err := os.WriteFile(p.file(name+".failed"), nil, 0o600); err != nil {
+		return p.fail(1, "%v", err)
+	}
+	return p.fail(1, "Job for %s failed because the control process exited with error code.", name)
+}
+
+// Unit is what a unit file says of its service, or of its timer.
 type Unit struct {
-	Argv []string
-	Env  []string
+	Argv     []string
+	Env      []string
+	Type     string
+	KillMode string
+	Success  []string // exit statuses besides 0
+	Calendar string   // of a timer
 }
 
 // ParseUnit reads a unit by the rules of systemd.syntax(7) and
@@ -170,6 +236,14 @@ func ParseUnit(text string) (u Unit, err error) {
 					return u, err
 				}
 			}
+		case section == "[Service]" && key == "Type":
+			u.Type = value
+		case section == "[Service]" && key == "KillMode":
+			u.KillMode = value
+		case section == "[Service]" && key == "SuccessExitStatus":
+			u.Success = strings.Fields(value)
+		case section == "[Timer]" && key == "OnCalendar":
+			u.Calendar = value
 		case section == "[Service]" && key == "Environment":
 			list, err := words(value)
 			if err != nil {
@@ -182,6 +256,9 @@ func ParseUnit(text string) (u Unit, err error) {
 				u.Env = append(u.Env, w)
 			}
 		}
+	}
+	if u.Calendar != "" {
+		return u, nil
 	}
 	if len(u.Argv) == 0 || !filepath.IsAbs(u.Argv[0]) {
 		return u, fmt.Errorf("ExecStart %q names no absolute path", u.Argv)
