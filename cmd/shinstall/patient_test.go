@@ -28,9 +28,7 @@ import (
 // wholeTools builds the tools, the stand-ins for herdr and Claude Code, and an
 // older watcher, once for all tests.
 var wholeTools = sync.OnceValues(func() (dir string, err error) {
-	if dir, err = os.MkdirTemp("", "st"); err != nil {
-		return "", err
-	}
+	dir = os.Getenv(toolsEnv)
 	for _, b := range []struct{ version, out, pkgs string }{
 		{"1.0.0", dir + "/", "sessionhub/cmd/shq sessionhub/cmd/shq-mcp sessionhub/cmd/shwatch sessionhub/cmd/shctl sessionhub/cmd/shinstall sessionhub/cmd/shhub"},
 		{"0.9.0", filepath.Join(dir, "shwatch-old"), "sessionhub/cmd/shwatch"},
