@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -18,9 +19,10 @@ func inboxVerb() front.Verb {
 		Name: "inbox", Args: "[flags]", Short: "list what you should look at", Settings: append(asking(), "machine", "herdr_sockets"),
 		Long: `Lists sessions that wait on a prompt (blocked), that finished and were not
 looked at (done), that said they wait for something (waiting), and requests that
-failed (failed). An entry leaves by itself when its cause does. With --watch in
-a terminal, up and down choose an entry, Enter goes to its pane in herdr if it
-is on this machine, r marks it as read, q ends.`,
+failed (failed). An entry leaves by itself when its cause does. Below stands what
+the sessions ask, in full. With --watch in a terminal, up and down choose an
+entry, Enter goes to its pane in herdr if it is on this machine, r marks it as
+read, q ends.`,
 		Flags: func(fs *flag.FlagSet) {
 			fs.BoolVar(&asJSON, "json", false, "JSON lines, also on a terminal")
 			fs.BoolVar(&watch, "watch", false, "redraw when something changes")
@@ -40,14 +42,18 @@ is on this machine, r marks it as read, q ends.`,
 			if err != nil {
 				return err
 			}
-			return drawInbox(c, list, asJSON)
+			asked, err := askedIn(ctx, hub, list)
+			if err != nil {
+				return err
+			}
+			return drawInbox(c, list, asked, asJSON)
 		},
 		Examples: []front.Example{{Line: "shctl inbox --watch", For: "keep it open in a pane"}},
 		Exits:    hubExits(),
 	}
 }
 
-func drawInbox(c *front.Call, list []record.InboxEntry, asJSON bool) error {
+func drawInbox(c *front.Call, list []record.InboxEntry, asked []record.Session, asJSON bool) error {
 	if asJSON || !c.Terminal() {
 		for _, e := range list {
 			if err := front.PrintJSON(c.Stdout, e); err != nil {
@@ -65,6 +71,12 @@ func drawInbox(c *front.Call, list []record.InboxEntry, asJSON bool) error {
 		t.add(colourOfEntry(e), append([]string{""}, inboxCells(e)...)...)
 	}
 	t.print(c)
+	for _, s := range asked {
+		fmt.Fprintf(c.Stdout, "\n%s asks:\n", text.Line(cmp.Or(s.Title, s.Session)))
+		for _, a := range s.Asks {
+			printAsk(c.Stdout, s.Session, a)
+		}
+	}
 	return nil
 }
 

@@ -23,9 +23,10 @@ type inboxPane struct {
 	hub  *hubclient.Client
 	json bool
 
-	list []record.InboxEntry
-	at   string // the id of the chosen entry
-	said string // what became of the last key
+	list  []record.InboxEntry
+	asked []record.Session // what they ask
+	at    string           // the id of the chosen entry
+	said  string           // what became of the last key
 }
 
 func watchInbox(ctx context.Context, c *front.Call, hub *hubclient.Client, asJSON bool) error {
@@ -46,6 +47,9 @@ func watchInbox(ctx context.Context, c *front.Call, hub *hubclient.Client, asJSO
 func (p *inboxPane) fetch() (func() error, error) {
 	list, err := p.hub.Inbox(p.ctx)
 	if err != nil {
+		return nil, err
+	}
+	if p.asked, err = askedIn(p.ctx, p.hub, list); err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(list, func(a, b record.InboxEntry) int {
@@ -71,7 +75,7 @@ func (p *inboxPane) chosen() int {
 
 func (p *inboxPane) draw() error {
 	if p.json || !p.c.Terminal() || len(p.list) == 0 {
-		return drawInbox(p.c, p.list, p.json)
+		return drawInbox(p.c, p.list, p.asked, p.json)
 	}
 	t := inboxTable()
 	for i, e := range p.list {
@@ -83,6 +87,13 @@ func (p *inboxPane) draw() error {
 	}
 	t.print(p.c)
 	fmt.Fprintln(p.c.Stdout)
+	for _, s := range p.asked { // of the chosen one alone: the pane may be small
+		if s.Session == p.list[p.chosen()].Session {
+			for _, a := range s.Asks {
+				printAsk(p.c.Stdout, s.Session, a)
+			}
+		}
+	}
 	if p.said != "" {
 		fmt.Fprintln(p.c.Stdout, text.Line(p.said))
 	}

@@ -126,6 +126,7 @@ func printSession(c *front.Call, s record.Session) {
 	}
 	row("first prompt", s.FirstPrompt)
 	row("last prompt", s.LastPrompt)
+	printAsks(w, s.Session, s.Asks)
 	if len(s.Events) > 0 {
 		fmt.Fprintln(w, "\nHISTORY")
 		last := ""

@@ -7,6 +7,7 @@ import (
 
 	"sessionhub/cmd/internal/front"
 	"sessionhub/lib/claude"
+	"sessionhub/lib/config"
 	"sessionhub/lib/install"
 )
 
@@ -16,6 +17,7 @@ type options struct {
 	remove, dryRun, json bool
 	binDir               string
 	claude, herdr        string
+	answers              bool
 	serve                install.Serve
 	replace              bool
 }
@@ -25,6 +27,7 @@ func (o *options) flags(fs *flag.FlagSet) {
 	fs.BoolVar(&o.dryRun, "dry-run", false, "show the changes, and make none")
 	fs.BoolVar(&o.json, "json", false, "JSON lines, also on a terminal")
 	fs.StringVar(&o.binDir, "bin-dir", "", "`folder` of the tools, in place of the one that shinstall was found in")
+	fs.BoolVar(&o.answers, "answers", false, "for hooks: allow that what sessions ask is answered from afar")
 	fs.StringVar(&o.serve.Listen, "listen", "127.0.0.1:7733", "for hub: the `address` to listen on")
 	fs.StringVar(&o.serve.Cert, "tls-cert", "", "for hub: the certificate's `file` (PEM)")
 	fs.StringVar(&o.serve.Key, "tls-key", "", "for hub: the key's `file` (PEM)")
@@ -88,17 +91,25 @@ func hooksHookUp() hookUp {
 		name: "hooks", short: "add the hooks to Claude Code's settings",
 		long: `Adds shq hook to the events of Claude Code's settings.json. Everything else in
 the file stays as it is, to the byte; a file that is not valid JSON is not
-touched. Sessions that run take the hooks up with their next event.`,
+touched. Sessions that run take the hooks up with their next event.
+
+One of the hooks waits beside each permission prompt, question and plan, and
+tells of it. With --answers it may also be answered from afar (shctl answer):
+that sets remote_answer = true in config.toml, and tells what it means. --remove
+takes it back.`,
 		files: []string{
+			"config.toml  with --answers: remote_answer",
 			"~/.claude/settings.json  Claude Code's settings (CLAUDE_CONFIG_DIR is heeded)",
 			"~/.claude/settings.json" + install.BackupSuffix + "  how they are without sessionhub",
 		},
 		examples: []front.Example{
 			{Line: "shinstall hooks --dry-run", For: "what would change"},
+			{Line: "shinstall hooks --answers", For: "also allow answers from afar"},
 			{Line: "shinstall plugin hooks mcp", For: "hook everything up, or mend it after an upgrade"},
 		},
-		target: func(c *front.Call, _ options, t install.Tools, _ []string) (install.Target, error) {
-			return &install.Hooks{Tools: t, Home: c.Config.ClaudeHome, Rows: install.HookRows()}, nil
+		target: func(c *front.Call, o options, t install.Tools, _ []string) (install.Target, error) {
+			h := &install.Hooks{Tools: t, Home: c.Config.ClaudeHome, Rows: install.HookRows()}
+			return &install.Answers{Target: h, Path: config.Path(c.Getenv), Allow: o.answers}, nil
 		},
 	}
 }

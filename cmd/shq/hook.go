@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"sessionhub/cmd/internal/front"
@@ -18,7 +20,14 @@ func claudeHook(args []string) {
 		program = "shwatch"
 	}
 	h := &hook.ClaudeHook{Getenv: hook.Getenv(os.Getenv), Now: time.Now, Stdin: os.Stdin, Stdout: os.Stdout, Watcher: program}
-	h.Run(strings.Join(args, " "))
+	name := strings.Join(args, " ")
+	if name != hook.Ask {
+		h.Run(name)
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP, os.Interrupt)
+	defer stop()
+	h.RunAsk(ctx)
 }
 
 func hookVerb() front.Verb {
@@ -28,8 +37,11 @@ func hookVerb() front.Verb {
 and the end of a session, its first prompt, its state. NAME is one of
 ` + strings.Join(hook.Names(), ", ") + `.
 "context" prints the standing rules, which Claude Code adds to the prompt;
-"refresh-instructions" lets them be read anew in the background. What
-subagents, "claude -p" and programs that embed Claude Code do is no session of a
+"refresh-instructions" lets them be read anew in the background. "ask" tells of
+a permission prompt, a question or a plan, and waits beside its dialog, for a
+day at most, until it is over: answered at the screen, or from afar by shctl
+answer where config.toml has remote_answer, which it then prints for Claude
+Code. Only it lasts. What subagents, "claude -p" and programs that embed Claude Code do is no session of a
 person, and is not reported.
 
 It exits with status 0 always; what goes wrong is a line in watcher.log.
@@ -39,6 +51,7 @@ It exits with status 0 always; what goes wrong is a line in watcher.log.
 		Examples: []front.Example{{Line: "shq hook stop < input.json", For: "what Claude Code runs after a turn"}},
 		Files: []string{
 			"queue.jsonl        the queue", "instructions.json  the standing rules", "hooks/SESSION      when a session's hooks ran last",
+			"asks/              what waits for its person, and the answers from afar",
 			"watcher.log        what went wrong",
 		},
 	}

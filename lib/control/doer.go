@@ -1,5 +1,6 @@
 // Package control carries out what people ask this machine to do through the
-// hub: type a message, give a Remote Control link, start and resume sessions.
+// hub: type a message, answer what a session asks, give a Remote Control link,
+// start and resume sessions.
 package control
 
 import (
@@ -56,6 +57,9 @@ func (d *Doer) do(ctx context.Context, c record.Claim) record.Result {
 	}
 	if c.Action == record.ActionStart {
 		return d.start(ctx, c)
+	}
+	if c.Action == record.ActionAnswer {
+		return d.answer(ctx, c)
 	}
 	release, err := d.Desk.Lease(c.Session.Session, d.Who)
 	var held *session.HeldError

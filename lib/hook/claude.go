@@ -27,7 +27,7 @@ const (
 
 // Names are the hooks there are.
 func Names() []string {
-	return []string{SessionStart, PromptSubmit, Stop, Notified, SessionEnd, Context, RefreshRules}
+	return []string{SessionStart, PromptSubmit, Stop, Notified, SessionEnd, Context, RefreshRules, Ask}
 }
 
 // ClaudeHook is one run of a hook of Claude Code.
@@ -84,11 +84,7 @@ func (h *ClaudeHook) run(name string, stamp queue.Stamp, dir state.Dir) error {
 // of a subagent, whose events carry its parent's session (finding: agent_id),
 // and not of `claude -p` or a program that embeds Claude Code.
 func (h *ClaudeHook) person(in Input) bool {
-	if in.AgentID != "" {
-		return false
-	}
-	entry := h.Getenv("CLAUDE_CODE_ENTRYPOINT")
-	return entry == "" || entry == "cli"
+	return in.AgentID == "" && h.attended()
 }
 
 // touchSession leaves a mark that a session's hooks run: shinstall doctor
@@ -143,16 +139,24 @@ const (
 )
 
 // ReadInput reads one JSON object, without waiting for the end of the input.
-// After inputWait it gives up; the reading goroutine is left to the end of the
-// process, which follows at once.
 func ReadInput(r io.Reader) (Input, error) {
+	var in Input
+	if err := readValue(r, &in); err != nil {
+		return Input{}, err
+	}
+	return in, nil
+}
+
+// readValue reads one JSON value into v. After inputWait it gives up; the reading
+// goroutine is left to the end of the process, which follows at once.
+func readValue[T any](r io.Reader, v *T) error {
 	type result struct {
-		in  Input
+		in  T
 		err error
 	}
 	done := make(chan result, 1)
 	go func() {
-		var in Input
+		var in T
 		err := json.NewDecoder(io.LimitReader(r, maxInput)).Decode(&in)
 		var typ *json.UnmarshalTypeError
 		if errors.As(err, &typ) { // a field of another version; the others are read
@@ -165,10 +169,11 @@ func ReadInput(r io.Reader) (Input, error) {
 	select {
 	case res := <-done:
 		if res.err != nil {
-			return Input{}, fmt.Errorf("standard input: %w", record.Explain(res.err))
+			return fmt.Errorf("standard input: %w", record.Explain(res.err))
 		}
-		return res.in, nil
+		*v = res.in
+		return nil
 	case <-timer.C:
-		return Input{}, fmt.Errorf("standard input: no JSON object came in %s", inputWait)
+		return fmt.Errorf("standard input: no JSON object came in %s", inputWait)
 	}
 }

@@ -53,6 +53,36 @@ func (h *Hub) postStart(_ http.ResponseWriter, r *request) (any, error) {
 	return h.order(r, store.Order{Machine: name, Action: record.ActionStart, Online: p.Online, Start: &p.Start})
 }
 
+// postAnswer answers what a session asks: a request that its machine carries out
+// once.
+func (h *Hub) postAnswer(_ http.ResponseWriter, r *request) (any, error) {
+	var p record.AnswerPost
+	if err := r.decode(&p); err != nil {
+		return nil, err
+	}
+	if err := p.Validate(); err != nil {
+		return nil, bad(err.Error())
+	}
+	id, err := requestID(r)
+	if err != nil {
+		return nil, err
+	}
+	o := store.Order{ID: id, Session: r.PathValue("id"), Action: record.ActionAnswer, Answer: &record.Answer{Ask: r.PathValue("ask"), AnswerPost: p}}
+	var req record.Request
+	err = h.store.Write(r.Context(), func(tx *store.Tx) (err error) {
+		req, err = store.AnswerAsk(tx, o, r.token.Name, h.now())
+		return err
+	})
+	if errors.Is(err, store.ErrUnknown) {
+		return nil, notFound("the hub knows no such ask of that session")
+	}
+	if err != nil {
+		return nil, err
+	}
+	h.polls.ring(req.Machine)
+	return req, nil
+}
+
 // order queues a request. Its id follows from the idempotency key, so that one
 // that is sent again is the same request.
 func (h *Hub) order(r *request, o store.Order) (any, error) {

@@ -77,6 +77,11 @@ func checkPath(r *request) error {
 	if err := check("id", id); err != nil {
 		return bad(err.Error())
 	}
+	if ask := r.PathValue("ask"); ask != "" {
+		if err := record.CheckID("ask", ask); err != nil {
+			return bad(err.Error())
+		}
+	}
 	return nil
 }
 
@@ -124,14 +129,17 @@ func permit(t store.Token, allowed who) error {
 		if !isMachine {
 			return forbid("this is for machines; the token is a user's")
 		}
-	case read, ask:
+	case read, ask, answers:
 		if isMachine {
 			return forbid("this is for users; the token is a machine's")
 		}
 	}
 	scope := "read"
-	if allowed == ask {
+	switch allowed {
+	case ask:
 		scope = "ask"
+	case answers:
+		scope = "answer"
 	}
 	if !isMachine && !t.Has(scope) {
 		return forbid("the token lacks the scope " + scope)

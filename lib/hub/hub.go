@@ -63,9 +63,10 @@ type who int
 const (
 	anybody who = iota
 	machine
-	read   // a user, to read
-	ask    // a user, to change
-	either // a machine or a user who may read
+	read    // a user, to read
+	ask     // a user, to change
+	answers // a user, to answer what sessions ask
+	either  // a machine or a user who may read
 )
 
 func (h *Hub) routes() {
@@ -91,6 +92,7 @@ func (h *Hub) routes() {
 	h.handle("GET /v1/control/{id}", read, h.getRequest)
 	h.handle("POST /v1/control/{id}/cancel", ask, h.postCancel)
 	h.handle("POST /v1/sessions/{id}/control", ask, h.postControl)
+	h.handle("POST /v1/sessions/{id}/asks/{ask}/answer", answers, h.postAnswer)
 	h.handle("POST /v1/machines/{name}/start", ask, h.postStart)
 	h.handle("PUT /v1/sessions/{id}/retired", ask, h.putRetired)
 	h.handle("PUT /v1/instructions", ask, h.putInstructions)

@@ -38,11 +38,16 @@ func notFound(detail string) error {
 func problem(err error) record.Problem {
 	var e *Error
 	var body *store.BadBody
+	var misfit *store.BadAnswer
 	switch {
 	case errors.As(err, &e):
 		return e.Problem
 	case errors.As(err, &body):
 		return record.Problem{Status: http.StatusBadRequest, Detail: body.Error()}
+	case errors.Is(err, record.ErrOtherInput), errors.Is(err, store.ErrAnswered):
+		return record.Problem{Status: http.StatusConflict, Detail: err.Error()}
+	case errors.As(err, &misfit):
+		return record.Problem{Status: http.StatusBadRequest, Detail: misfit.Error()}
 	case errors.Is(err, store.ErrUnknown):
 		return record.Problem{Status: http.StatusNotFound, Detail: "the hub does not know that session"}
 	case errors.Is(err, store.ErrKeyReused):

@@ -19,6 +19,14 @@ func (c *Client) Control(ctx context.Context, key, session string, p record.Cont
 	return r, err
 }
 
+// Answer answers what a session asks (user token, scope answer). The same key
+// again gives the same request.
+func (c *Client) Answer(ctx context.Context, key, session, ask string, p record.AnswerPost) (record.Request, error) {
+	var r record.Request
+	_, err := c.do(ctx, call{op: "answer", method: http.MethodPost, path: sessionPath(session, "/asks/"+url.PathEscape(ask)+"/answer"), key: key, body: p, out: &r})
+	return r, err
+}
+
 // Start asks a machine to start a session (user token, scope ask).
 func (c *Client) Start(ctx context.Context, key, machine string, p record.StartPost) (record.Request, error) {
 	var r record.Request

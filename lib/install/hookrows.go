@@ -23,6 +23,10 @@ type Row struct {
 // one: without it Claude gives all hooks 1.5 s together.
 const quick = 10
 
+// aDay is the limit of the hook that waits beside a dialog, which ends by itself
+// a little earlier.
+const aDay = 24 * 60 * 60
+
 // HookRows are the hooks of Claude Code, in the order in which they are
 // written. None has a matcher: each runs at every event of its name.
 func HookRows() []Row {
@@ -35,6 +39,7 @@ func HookRows() []Row {
 		{Event: "StopFailure", Hook: "stop", Timeout: quick},
 		{Event: "Notification", Hook: "notification", Timeout: quick},
 		{Event: "SessionEnd", Hook: "session-end", Timeout: quick},
+		{Event: "PermissionRequest", Hook: "ask", Timeout: aDay},
 	}
 }
 

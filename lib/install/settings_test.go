@@ -100,6 +100,17 @@ func TestHooksInNewSettings(t *testing.T) {
           }
         ]
       }
+    ],
+    "PermissionRequest": [
+      {
+        "hooks": [
+          {
+            "type": "command",
+            "command": "/home/dev/.local/bin/shq hook ask",
+            "timeout": 86400
+          }
+        ]
+      }
     ]
   }
 }

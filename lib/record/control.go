@@ -141,6 +141,7 @@ type Claim struct {
 	Text      string        `json:"text,omitempty"`
 	AsCommand bool          `json:"as_command,omitempty"`
 	Start     *Start        `json:"start,omitempty"`
+	Answer    *Answer       `json:"answer,omitempty"`
 }
 
 // ClaimSession is what the hub knows of the session of a claim.
@@ -170,6 +171,13 @@ func (c *Claim) Validate() error {
 	case ActionMessage:
 		if c.Text == "" {
 			return errors.New(`"text" is missing`)
+		}
+	case ActionAnswer:
+		if c.Answer == nil {
+			return errors.New(`"answer" is missing`)
+		}
+		if err := c.Answer.Validate(); err != nil {
+			return err
 		}
 	case "":
 		return errors.New(`"action" is missing`)

@@ -58,16 +58,20 @@ type Link struct {
 
 // Ask is an ask as the hub keeps it.
 type Ask struct {
-	Ask         string          `json:"ask"`
-	Tool        string          `json:"tool"`
-	Input       json.RawMessage `json:"input"`
-	InputSHA256 string          `json:"input_sha256"`
-	InputCut    bool            `json:"input_cut,omitempty"`
-	Questions   []Question      `json:"questions,omitempty"`
-	Since       Time            `json:"since"`
-	State       string          `json:"state"`
-	How         string          `json:"how,omitempty"`
-	Answerable  bool            `json:"answerable"`
+	AskBody
+	State   string     `json:"state"`
+	How     string     `json:"how,omitempty"`
+	EndedAt *Time      `json:"ended_at,omitempty"`
+	Answer  *AskAnswer `json:"answer,omitempty"`
+}
+
+// AskAnswer is who answered an ask from afar, and of which input.
+type AskAnswer struct {
+	By          string   `json:"by"`
+	At          Time     `json:"at"`
+	Behavior    Behavior `json:"behavior"`
+	InputSHA256 string   `json:"input_sha256"`
+	Request     string   `json:"request"`
 }
 
 // Event is one entry of a session's history. At is the hub's own clock,
@@ -173,6 +177,7 @@ type InboxEntry struct {
 	Title   string `json:"title"`
 	Machine string `json:"machine"`
 	Text    string `json:"text"`
+	Ask     string `json:"ask,omitempty"` // the session waits with this ask
 }
 
 // InboxCounts is what a machine's own token may see of the inbox.

@@ -5,6 +5,7 @@
 package text
 
 import (
+	"fmt"
 	"net/url"
 	"strings"
 	"unicode"
@@ -75,6 +76,45 @@ func hidden(r rune) bool {
 	case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x200e, r == 0x200f, r == 0x061c:
 		return true
 	case r == 0xfeff, r >= 0xe0000 && r <= 0xe007f:
+		return true
+	}
+	return false
+}
+
+// Hides reports whether a terminal would heed a character in place of showing
+// it: controls other than line ends and tabs, and what turns or hides its
+// neighbours.
+func Hides(r rune) bool {
+	return r != '\n' && r != '\t' && (unicode.IsControl(r) || hidden(r) || r == '\u2028' || r == '\u2029')
+}
+
+// Visible is s with everything that a terminal would heed spelled out, such as
+// <U+001B>, so that a person sees that it is there. Line ends and tabs stay.
+func Visible(s string) string {
+	if plain(s) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, "<0x%02X>", s[i])
+		case Hides(r), invisible(r):
+			fmt.Fprintf(&b, "<U+%04X>", r)
+		default:
+			b.WriteString(s[i : i+n])
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// invisible reports characters that take no room and that a command or a path
+// has no use for: zero-width spaces and joiners, and blank fillers.
+func invisible(r rune) bool {
+	switch r {
+	case 0x00ad, 0x034f, 0x115f, 0x1160, 0x17b4, 0x17b5, 0x180e, 0x200b, 0x200c, 0x200d, 0x2060, 0x2061, 0x2062, 0x2063, 0x2064, 0x3164, 0xffa0:
 		return true
 	}
 	return false

@@ -98,3 +98,24 @@ func FuzzLine(f *testing.F) {
 		}
 	})
 }
+
+// What a terminal would heed is shown, not taken away: who decides about a
+// command must see that it is there.
+func TestVisible(t *testing.T) {
+	for in, want := range map[string]string{
+		"rm -rf x":         "rm -rf x",
+		"a\nb\tc":          "a\nb\tc",
+		"a\x1b[8mb":        "a<U+001B>[8mb",
+		"a\rb":             "a<U+000D>b",
+		"x\u202ey":         "x<U+202E>y",
+		"r\u200bm":         "r<U+200B>m",
+		"\u009b1m":         "<U+009B>1m",
+		"\xff":             "<0xFF>",
+		"日本é":              "日本é",
+		"a\U000e0041b\x00": "a<U+E0041>b<U+0000>",
+	} {
+		if got := Visible(in); got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+}

@@ -16,6 +16,7 @@ import (
 // all of it again.
 func (w *Watcher) Beat(ctx context.Context) {
 	w.failed = false
+	w.endDeadAsks()
 	hub, err := w.Connect()
 	if err != nil {
 		w.fail("heartbeat skipped: %v", err)

@@ -88,7 +88,9 @@ func (b *bench) watcher(v *served, home string) (*exec.Cmd, error) {
 	}
 	cmd := exec.Command(b.tool("shwatch"), "run")
 	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}
-	cmd.Stderr = os.Stderr
+	if !b.quiet {
+		cmd.Stderr = os.Stderr
+	}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}

@@ -41,6 +41,8 @@ func main() {
 type bench struct {
 	bin string // absolute
 	dir string // of this run
+
+	quiet bool // the watcher's log is not shown
 }
 
 // row is one comparison.
@@ -58,6 +60,7 @@ func rows() []row {
 		{"drain", "linear; ≥ 5 × jq", (*bench).drain},
 		{"digest of a transcript", "≥ 5 × jq; after 1 KiB more the same at any size", (*bench).digest},
 		{"idle watcher", "CPU ≤ 1/10 of a 2 s poll, RSS ≤ 20 MiB", (*bench).idle},
+		{"50 hooks that wait for an answer", "RSS ≤ 10 MiB each, no CPU", (*bench).asks},
 		{"10,000 idle long polls", "≤ 2 × the memory of a bare handler, wake p99 ≤ 50 ms", (*bench).polls},
 		{"heartbeats stored", "≥ 0.5 × bare inserts", (*bench).heartbeats},
 	}

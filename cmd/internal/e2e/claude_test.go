@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -96,20 +95,96 @@ func TestRealClaudeControlInTheDouble(t *testing.T) {
 	f.controlJob(realWork, realAsk)
 }
 
-func (f *flow) showFailure() {
-	if f.t.Failed() {
-		f.screens()
+func TestRealClaudeAsks(t *testing.T) {
+	w := newWorld(t)
+	f := flowIn(t, w, realClaude(t, w))
+	f.command = manualClaude
+	defer f.showFailure()
+	f.asksJob()
+}
+
+func TestRealClaudePlans(t *testing.T) {
+	w := newWorld(t)
+	f := flowIn(t, w, realClaude(t, w))
+	f.command = "claude --permission-mode plan"
+	defer f.showFailure()
+	f.plansJob()
+}
+
+// The plan lies in a file, as it does when a model wrote it. One that was
+// changed after it was asked about is not approved from afar.
+func TestRealClaudePlanInAFile(t *testing.T) {
+	w := newWorld(t)
+	f := flowIn(t, w, realClaude(t, w))
+	f.command = "claude --permission-mode plan"
+	defer f.showFailure()
+	f.mayAnswer()
+	pane, session := f.startClaude()
+	f.untilState(session, record.Idle)
+	f.prompt(pane, "hello there plan")
+	var file string
+	f.until("the transcript names the plan's file", func() bool {
+		file = f.planFile()
+		return file != ""
+	})
+	f.untilState(session, record.Idle, record.Done)
+	f.prompt(pane, `plan it [[tool Write {"file_path":"`+file+`","content":"# In a file\n"}]] [[tool ExitPlanMode {}]] [[say Planned.]]`)
+	a := f.open(session)
+	if a.Plan != "# In a file\n" || !a.Answerable {
+		t.Errorf("ask %+v", a)
+	}
+	if err := os.WriteFile(file, []byte("# Another\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.asked(record.RequestFailed, "the plan was changed", "answer", session, "allow")
+	if err := os.WriteFile(file, []byte("# In a file\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.asked(record.RequestDone, "answered", "answer", session, "allow")
+	f.over(session, a, record.HowAnswered)
+	if !f.heard("User has approved your plan") {
+		t.Error("the plan was not approved")
 	}
 }
 
-// screens logs what the panes show.
-func (f *flow) screens() {
-	panes, err := f.h.Panes(context.Background(), "")
+// planFile is where Claude Code tells the model to write its plan.
+func (f *flow) planFile() string {
+	paths, err := filepath.Glob(filepath.Join(f.w.Home, ".claude", "projects", "*", "*.jsonl"))
 	if err != nil {
-		f.t.Log(err)
+		f.t.Fatal(err)
 	}
-	for _, p := range panes {
-		s, err := f.h.Read(context.Background(), herdr.ReadParams{PaneID: p.PaneID, Source: "visible"})
-		f.t.Logf("%s: %v\n%s", p.PaneID, err, strings.TrimSpace(s.Text))
+	begin := filepath.Join(f.w.Home, ".claude", "plans") + "/"
+	for _, p := range paths {
+		b, err := os.ReadFile(p)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		if _, rest, ok := strings.Cut(string(b), begin); ok {
+			name, _, _ := strings.Cut(rest, ".md")
+			return begin + name + ".md"
+		}
+	}
+	return ""
+}
+
+// A subagent in the background runs its hooks before its dialog: nothing waits
+// in front of it.
+func TestRealClaudeSubagentInTheBackground(t *testing.T) {
+	w := newWorld(t)
+	f := flowIn(t, w, realClaude(t, w))
+	f.command = manualClaude
+	defer f.showFailure()
+	f.mayAnswer()
+	pane, session := f.startClaude()
+	f.untilState(session, record.Idle)
+	f.prompt(pane, `agents [[tool Agent {"description":"do","subagent_type":"general-purpose","prompt":"<<tool Bash {\"command\":\"touch by-agent; make x\",\"description\":\"x\"}>> <<say ok>>"}]]`)
+	f.until("its dialog stands on the screen", func() bool {
+		s, err := f.h.Read(ctx(t), herdr.ReadParams{PaneID: pane, Source: herdr.ReadVisible})
+		return err == nil && strings.Contains(s.Text, "Do you want to proceed")
+	})
+	f.untilState(session, record.Blocked)
+	f.until("no hook waits", func() bool { return f.waiters() == 0 })
+	if f.made("by-agent") {
+		t.Error("it ran unasked")
 	}
 }

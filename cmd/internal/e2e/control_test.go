@@ -60,6 +60,12 @@ func (f *flow) interrupt(pane, session string) {
 		f.t.Fatal(err)
 	}
 	f.untilState(session, record.Idle, record.Done)
+	f.clearLine(pane)
+}
+
+// clearLine empties the input line.
+func (f *flow) clearLine(pane string) {
+	f.t.Helper()
 	f.until("the input line is empty", func() bool {
 		s, err := f.h.Read(ctx(f.t), herdr.ReadParams{PaneID: pane, Source: herdr.ReadVisible})
 		if err != nil {
@@ -114,6 +120,11 @@ func (f *flow) controlJob(work, ask string) {
 	if err := f.h.SendText(ctx(t), pane, "half a sentence"); err != nil {
 		t.Fatal(err)
 	}
+	// What is not drawn yet nobody can see: that race is measured elsewhere.
+	f.until("the half sentence is drawn", func() bool {
+		s, err := f.h.Read(ctx(t), herdr.ReadParams{PaneID: pane, Source: herdr.ReadVisible})
+		return err == nil && strings.Contains(s.Text, "half a sentence")
+	})
 	f.busy(session, "text stands in its input line")
 	f.interrupt(pane, session)
 	f.asked(record.RequestDelivered, "", "send", session, "several\nlines\nafter that")

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"sessionhub/cmd/internal/world"
@@ -50,4 +51,22 @@ func flowIn(t *testing.T, w *world.World, env []string) *flow {
 		t.Fatal(err)
 	}
 	return f
+}
+
+func (f *flow) showFailure() {
+	if f.t.Failed() {
+		f.screens()
+	}
+}
+
+// screens logs what the panes show.
+func (f *flow) screens() {
+	panes, err := f.h.Panes(context.Background(), "")
+	if err != nil {
+		f.t.Log(err)
+	}
+	for _, p := range panes {
+		s, err := f.h.Read(context.Background(), herdr.ReadParams{PaneID: p.PaneID, Source: "visible"})
+		f.t.Logf("%s: %v\n%s", p.PaneID, err, strings.TrimSpace(s.Text))
+	}
 }

@@ -43,6 +43,7 @@ func records() map[string]any {
 		"body-title":     record.Title{},
 		"body-ask":       record.AskBody{},
 		"body-ask-ended": record.AskEnded{},
+		"answer":         record.AnswerPost{},
 		"snapshot":       record.Snapshot{},
 		"session":        record.Session{},
 		"machine":        record.Machine{},
@@ -110,6 +111,11 @@ func special(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[record.RequestState]():
 		return enum(record.RequestQueued, record.RequestOffered, record.RequestDone, record.RequestFailed, record.RequestDelivered,
 			record.RequestRefused, record.RequestExpired, record.ResultBusy)
+	case reflect.TypeFor[record.Behavior]():
+		return enum(record.Allow, record.Deny)
+	case reflect.TypeFor[record.Texts]():
+		text := &jsonschema.Schema{Type: "string"}
+		return &jsonschema.Schema{OneOf: []*jsonschema.Schema{text, {Type: "array", Items: text}}}
 	case reflect.TypeFor[install.Outcome]():
 		return enum(install.Changed, install.Unchanged, install.Planned, install.Noted, install.Failed)
 	case reflect.TypeFor[doctor.State]():

@@ -17,6 +17,7 @@ import (
 	"sessionhub/lib/herdr/herdrtest/fakecli"
 	"sessionhub/lib/hub/hubtest"
 	"sessionhub/lib/hub/store"
+	"sessionhub/lib/queue"
 	"sessionhub/lib/record"
 )
 
@@ -45,7 +46,9 @@ func Run(t *testing.T) { testscript.Run(t, Params(t)) }
 //	hub            start a hub and write config.toml and tokens for it
 //	hub down|up    end it, or start it again
 //	hub ok|unavailable|unauthorized   let it fail
-//	hub session ID TITLE [ended]      let it know a session of the machine
+//	hub session ID TITLE [ended|silent]   let it know a session of the machine, which may be silent since
+//	hub ask SESSION BODY              let a session ask what a file holds
+//	hub answerer                      let the user token answer asks, too
 //	herdr          start a double of herdr; HERDR_SOCKET_PATH names its socket
 func Params(t *testing.T) testscript.Params {
 	return testscript.Params{
@@ -95,10 +98,21 @@ func hub(t *testing.T, ts *testscript.TestScript, args []string) {
 		ts.Fatalf("hub: start it first")
 	}
 	if args[0] == "session" {
-		ts.Check(knows(h, args[1], args[2], len(args) == 3))
+		how := ""
+		if len(args) > 3 {
+			how = args[3]
+		}
+		ts.Check(knows(h, args[1], args[2], how))
+		return
+	}
+	if args[0] == "ask" {
+		ts.Check(asks(h, args[1], []byte(ts.ReadFile(args[2]))))
 		return
 	}
 	switch verb {
+	case "answerer":
+		token := h.AddToken(store.Token{Kind: store.KindUser, Name: "owner", Scopes: []string{"read", "ask", "answer"}})
+		ts.Check(os.WriteFile(filepath.Join(ts.Getenv("HOME"), ".config", "sessionhub", "user-token"), []byte(token+"\n"), 0o600))
 	case "down":
 		h.Down()
 	case "up":
@@ -114,17 +128,31 @@ func hub(t *testing.T, ts *testscript.TestScript, args []string) {
 	}
 }
 
-// knows lets a hub know a session, live or over.
-func knows(h *hubtest.Hub, id, title string, live bool) error {
+// silence is for how long a silent machine was not heard of.
+const silence = 10 * time.Minute
+
+// knows lets a hub know a session: live, over ("ended"), or of a machine that was
+// not heard of for a while ("silent").
+func knows(h *hubtest.Hub, id, title, how string) error {
 	return h.Store().Write(context.Background(), func(tx *store.Tx) error {
 		at := time.Now()
+		if how == "silent" {
+			at = at.Add(-silence)
+		}
 		snap := record.Snapshot{V: record.Version, At: record.At(at), Machine: "tower", HerdrSession: id, Sessions: []record.LiveSession{
 			{Session: id, Agent: "claude", PaneID: "w1:p1", AgentState: record.Idle, Cwd: "/home/dev/app", TitleHint: title},
 		}}
-		if err := store.Heartbeat(tx, "tower", &snap, at); err != nil || live {
+		if err := store.Heartbeat(tx, "tower", &snap, at); err != nil || how != "ended" {
 			return err
 		}
 		snap.Sessions, snap.At = nil, record.At(at.Add(time.Millisecond))
 		return store.Heartbeat(tx, "tower", &snap, at.Add(time.Millisecond))
 	})
+}
+
+// asks lets a session ask.
+func asks(h *hubtest.Hub, session string, body []byte) error {
+	now := time.Now()
+	e := record.EventPost{ID: queue.NewStamp(now).ID, At: record.At(now), Source: record.SourceHook, Kind: record.KindAsk, Body: body}
+	return h.Store().Write(context.Background(), func(tx *store.Tx) error { return store.Event(tx, "tower", session, &e, now) })
 }

@@ -233,6 +233,10 @@ func conform(t *testing.T, r *rig) {
 	if p := r.entry(claude.StatusWaiting); p.WaitingFor != "permission prompt" {
 		t.Errorf("it waits for %q", p.WaitingFor)
 	}
+	r.until("its hook heard of it", func() bool { // before the refusal ends it
+		events, _ := r.heard()
+		return events[len(events)-1] == "PermissionRequest Bash"
+	})
 	r.answer("escape")
 	r.entry(claude.StatusIdle)
 	made := filepath.Join(r.app, "made-by-tool")

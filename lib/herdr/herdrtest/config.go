@@ -93,6 +93,8 @@ type Config struct {
 	Toasts string
 	// ClientAttached plays a person's terminal.
 	ClientAttached bool
+	// Lacks are methods that the server does not know, as an older one.
+	Lacks []string
 	// NoResume is resume_agents_on_restore = false.
 	NoResume bool
 	// OnAnswer sees each answer line as it is sent.

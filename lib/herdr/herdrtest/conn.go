@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net"
+	"slices"
 	"time"
 	"unicode/utf8"
 )
@@ -70,7 +71,7 @@ func (c *exchange) serve() {
 		return
 	}
 	h, known := methods()[req.method]
-	if !known {
+	if !known || slices.Contains(c.server.cfg.Lacks, req.method) {
 		c.answer(nil, c.server.unknownMethod(req.method), fault)
 		return
 	}

@@ -31,6 +31,7 @@ func (s *Store) Prune(ctx context.Context, before, now time.Time) (sessions int6
 	for _, step := range []struct{ keep, forget string }{
 		{"INSERT INTO pruned " + events + " ON CONFLICT DO NOTHING", "DELETE FROM events WHERE id IN (" + events + ")"},
 		{"INSERT INTO pruned " + reports + " ON CONFLICT DO NOTHING", "DELETE FROM reports WHERE id IN (" + reports + ")"},
+		{"", "DELETE FROM asks WHERE id IN (SELECT id FROM asks WHERE state <> 'open' AND ended_at < ?1 LIMIT ?2)"},
 		{"", "DELETE FROM requests WHERE seq IN (SELECT seq FROM requests WHERE ended_at > 0 AND ended_at < ?1 LIMIT ?2)"},
 		{"", "DELETE FROM sessions WHERE id IN (" + over + bare + " LIMIT ?2)"},
 	} {

@@ -14,6 +14,8 @@ func invariants() []struct{ name, query string } {
 		{"reference", "SELECT * FROM pragma_foreign_key_check"},
 		{"ended without a reason", "SELECT id FROM sessions WHERE live = 0 AND (ended_reason = '' OR ended_at = 0)"},
 		{"live with an end", "SELECT id FROM sessions WHERE live = 1 AND (ended_reason <> '' OR ended_at <> 0)"},
+		{"an open ask of a session that is over", "SELECT a.id FROM asks a JOIN sessions s ON s.id = a.session WHERE a.state = 'open' AND (s.live = 0 OR s.machine <> a.machine)"},
+		{"an open ask with an end", "SELECT id FROM asks WHERE (state = 'open') <> (ended_at = 0)"},
 		{"unknown state", "SELECT id FROM sessions WHERE agent_state NOT IN ('working', 'blocked', 'idle', 'done', 'unknown')"},
 		{"named by an unknown source", `SELECT id FROM sessions s WHERE named_by IS NOT NULL
 			AND NOT EXISTS (SELECT 1 FROM sources WHERE machine = s.machine AND herdr_session = s.named_by)`},

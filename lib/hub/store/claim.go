@@ -43,11 +43,12 @@ func (s *Store) NextClaim(ctx context.Context, machine string, now time.Time) (r
 // pick chooses the request that a machine is to carry out next: the oldest one
 // whose session no other request of the machine is being carried out for.
 // Messages of one session keep their order: a busy one holds back those behind
-// it, not other requests. Nil when there is none.
+// it, not other requests. An answer touches no pane: it waits for nothing, and
+// nothing for it. Nil when there is none.
 func pick(open []request, now int64) *request {
 	taken := make(map[string]bool) // sessions that a claim is out for
 	for i := range open {
-		if r := &open[i]; r.state == record.RequestOffered && r.leaseUntil > now && r.session != "" {
+		if r := &open[i]; r.state == record.RequestOffered && r.leaseUntil > now && r.session != "" && r.action != record.ActionAnswer {
 			taken[r.session] = true
 		}
 	}
@@ -57,6 +58,9 @@ func pick(open []request, now int64) *request {
 		message := r.action == record.ActionMessage
 		if r.overdue(now) || r.state == record.RequestOffered && r.leaseUntil > now {
 			continue
+		}
+		if r.action == record.ActionAnswer && r.notBefore <= now {
+			return r
 		}
 		if taken[r.session] || message && held[r.session] {
 			continue
@@ -90,7 +94,7 @@ func Claim(tx *Tx, machine string, now time.Time) (c record.Claim, ok bool, ende
 	}
 	c = record.Claim{
 		V: record.Version, ID: r.id, Action: r.action, ExpiresAt: at(r.expires), Attempt: r.attempt + 1,
-		Text: p.Text, AsCommand: p.AsCommand, Start: p.Start,
+		Text: p.Text, AsCommand: p.AsCommand, Start: p.Start, Answer: p.Answer,
 	}
 	if r.session != "" {
 		if c.Session, err = claimSession(tx, r.session, now); err != nil {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"database/sql"
 	"fmt"
 	"time"
@@ -69,9 +70,11 @@ func Event(tx *Tx, machine, id string, e *record.EventPost, now time.Time) error
 	}
 	if row.late {
 		tx.tell(id)
-		return nil
+		return row.applyAsk(tx)
 	}
-	row.apply(&s)
+	if err := row.apply(tx, &s); err != nil {
+		return err
+	}
 	tx.tell(id) // its history grew, whatever the event changed
 	if err := s.save(tx); err != nil {
 		return fmt.Errorf("event: %w", err)
@@ -85,6 +88,8 @@ type eventRow struct {
 	post             *record.EventPost
 	state            record.State
 	reason           string
+	ask              record.AskBody
+	askEnded         record.AskEnded
 	late             bool
 }
 
@@ -113,8 +118,19 @@ func (r *eventRow) decode() error {
 			err = &BadBody{fmt.Errorf(`body: "reason" holds nothing that can be shown`)}
 		}
 		return err
+	case record.KindAsk:
+		err := decodeBody(r.post.Body, &r.ask)
+		if b := bytes.TrimSpace(r.ask.Input); len(b) == 0 || b[0] != '{' {
+			r.ask.Input = []byte("{}")
+		}
+		r.state.Note = askWords(&r.ask)
+		return err
+	case record.KindAskEnded:
+		err := decodeBody(r.post.Body, &r.askEnded)
+		r.reason = r.askEnded.How
+		return err
 	}
-	return &BadBody{fmt.Errorf(`"kind" is %q, none of state, closed, ended`, clean(string(r.post.Kind), maxTitle))}
+	return &BadBody{fmt.Errorf(`"kind" is %q, none of state, closed, ended, ask, ask_ended`, clean(string(r.post.Kind), maxTitle))}
 }
 
 func decodeBody(raw []byte, v interface{ Validate() error }) error {
@@ -134,7 +150,8 @@ func decodeBody(raw []byte, v interface{ Validate() error }) error {
 // of the session: it is in another pane, or it was seen alive long after this
 // end of it.
 func (r *eventRow) outdated(s *session) bool {
-	if r.post.Kind == record.KindState {
+	switch r.post.Kind {
+	case record.KindState, record.KindAsk, record.KindAskEnded:
 		return false
 	}
 	if p := r.post.Herdr; r.post.Kind == record.KindClosed && p != nil && s.paneID != "" &&
@@ -178,19 +195,36 @@ func recorded(tx *Tx, id, kind, session string) (bool, error) {
 	return ok, nil
 }
 
+// applyAsk keeps an ask, or its end, also a late one.
+func (r *eventRow) applyAsk(tx *Tx) error {
+	switch r.post.Kind {
+	case record.KindAsk:
+		return addAsk(tx, r)
+	case record.KindAskEnded:
+		return endAsk(tx, r)
+	}
+	return nil
+}
+
 // apply changes the session. A state tells where it runs, too, unless a later
 // snapshot has told that.
-func (r *eventRow) apply(s *session) {
+func (r *eventRow) apply(tx *Tx, s *session) error {
 	sent := r.post.At.UnixMilli()
-	if r.post.Kind != record.KindState {
+	switch r.post.Kind {
+	case record.KindAsk, record.KindAskEnded:
+		s.touch(r.at, sent)
+		return r.applyAsk(tx)
+	case record.KindState:
+	default:
 		s.end(r.reason, r.at, sent)
-		return
+		return nil
 	}
 	s.touch(r.at, sent)
 	s.setState(r.state.AgentState, r.state.Background, clean(r.state.Note, maxText), r.at)
 	if p := r.post.Herdr; p != nil && p.PaneID != "" && sent >= s.sentNamed {
 		s.setPlace(*p)
 	}
+	return nil
 }
 
 func events(r rower, id string) ([]record.Event, error) {

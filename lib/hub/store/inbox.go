@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,9 +43,13 @@ func (s *Store) Inbox(ctx context.Context, now time.Time) ([]record.InboxEntry, 
 	for _, m := range marks {
 		read[cause{session: m.session, kind: m.kind}] = m.since
 	}
+	_, asked, err := openAsks(s.reader(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("inbox: %w", err)
+	}
 	entries := []record.InboxEntry{}
 	for _, one := range sessions {
-		for _, e := range causes(one, waits[one.Session]) {
+		for _, e := range causes(one, asked[one.Session], waits[one.Session]) {
 			if e.Since.UnixMilli() > read[cause{session: e.Session, kind: e.Kind}] {
 				entries = append(entries, e)
 			}
@@ -54,7 +59,20 @@ func (s *Store) Inbox(ctx context.Context, now time.Time) ([]record.InboxEntry, 
 	if err != nil {
 		return nil, fmt.Errorf("inbox: %w", err)
 	}
-	return append(entries, failed...), nil
+	entries = append(entries, failed...)
+	slices.SortStableFunc(entries, func(a, b record.InboxEntry) int { return boolOrder(a.Ask != "", b.Ask != "") })
+	return entries, nil
+}
+
+// boolOrder sorts what is the case first.
+func boolOrder(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
 }
 
 // failedFor is how long a failed request stays in the inbox unread.
@@ -74,6 +92,7 @@ func (s *Store) failedRequests(ctx context.Context, now time.Time) ([]record.Inb
 	}, `SELECT r.id, r.action, r.session, r.machine, r.detail, r.ended_at, coalesce(nullif(s.title, ''), nullif(s.title_hint, ''), s.first_prompt, '')
 		FROM requests r LEFT JOIN sessions s ON s.id = r.session
 		WHERE r.ended_at > ?1 AND r.read = 0 AND r.state IN ('failed', 'refused', 'expired') AND r.detail <> '`+takenBack+`'
+		AND NOT (r.action = 'answer' AND EXISTS (SELECT 1 FROM asks a WHERE a.session = r.session AND a.state = 'answered' AND json_extract(nullif(a.answer, ''), '$.request') = r.id))
 		AND NOT EXISTS (SELECT 1 FROM requests l WHERE l.seq > r.seq AND l.machine = r.machine AND l.session = r.session AND l.action = r.action
 			AND l.state IN ('done', 'delivered')) ORDER BY r.seq DESC`, now.Add(-failedFor).UnixMilli())
 }
@@ -101,8 +120,9 @@ func parseCause(id string) (c cause, ok bool) {
 	return c, false
 }
 
-// causes are the reasons to look at a live session.
-func causes(s record.Session, waits *record.SavedReport) []record.InboxEntry {
+// causes are the reasons to look at a live session. What it asks is one entry,
+// by the latest ask, whose time by the hub's clock is asked.
+func causes(s record.Session, asked int64, waits *record.SavedReport) []record.InboxEntry {
 	if s.Status == record.StatusEnded {
 		return nil
 	}
@@ -113,10 +133,20 @@ func causes(s record.Session, waits *record.SavedReport) []record.InboxEntry {
 			Since: since, Title: s.Title, Machine: s.Machine, Text: text,
 		})
 	}
-	switch s.AgentState {
-	case record.Blocked:
+	if n := len(s.Asks); n > 0 {
+		last := s.Asks[n-1]
+		words := askWords(&last.AskBody)
+		if n > 1 {
+			words += fmt.Sprintf(" (and %d more)", n-1)
+		}
+		add(record.InboxBlocked, words, at(asked))
+		list[0].Ask = last.Ask
+	}
+	switch {
+	case len(s.Asks) > 0:
+	case s.AgentState == record.Blocked:
 		add(record.InboxBlocked, s.Note, s.Since)
-	case record.Done:
+	case s.AgentState == record.Done:
 		last := ""
 		if s.Digest != nil {
 			last = s.Digest.LastReply

@@ -38,14 +38,16 @@ type Order struct {
 	Text      string
 	AsCommand bool
 	Start     *record.Start
+	Answer    *record.Answer
 }
 
 // payload is what of a request its machine needs. It is forgotten when the
 // request ends: it may hold what its owner wrote.
 type payload struct {
-	Text      string        `json:"text,omitempty"`
-	AsCommand bool          `json:"as_command,omitempty"`
-	Start     *record.Start `json:"start,omitempty"`
+	Text      string         `json:"text,omitempty"`
+	AsCommand bool           `json:"as_command,omitempty"`
+	Start     *record.Start  `json:"start,omitempty"`
+	Answer    *record.Answer `json:"answer,omitempty"`
 }
 
 // request is a row of the requests table.
@@ -88,7 +90,7 @@ func AddRequest(tx *Tx, o Order, now time.Time) (record.Request, error) {
 	if known {
 		return old.record(), nil
 	}
-	body, err := json.Marshal(payload{Text: o.Text, AsCommand: o.AsCommand, Start: o.Start})
+	body, err := json.Marshal(payload{Text: o.Text, AsCommand: o.AsCommand, Start: o.Start, Answer: o.Answer})
 	if err != nil {
 		return record.Request{}, fmt.Errorf("request: %w", err)
 	}
@@ -194,6 +196,9 @@ func end(tx *Tx, r *request, res record.Result, now time.Time) error {
 	if err == nil {
 		err = tx.exec("UPDATE requests SET state = ?, detail = ?, url = ?, ended_at = ?, body = '{}', result = ? WHERE id = ?",
 			string(res.State), clean(res.Detail, maxText), clean(res.URL, maxText), now.UnixMilli(), string(raw), r.id)
+	}
+	if err == nil {
+		err = freeAsk(tx, r, res.State)
 	}
 	if err != nil {
 		return fmt.Errorf("end request %s: %w", r.id, err)

@@ -88,6 +88,13 @@ CREATE TABLE requests (
 );
 CREATE INDEX requests_open ON requests (machine, seq) WHERE ended_at = 0;
 CREATE INDEX requests_ended ON requests (ended_at) WHERE ended_at > 0;
+`, `
+CREATE TABLE asks (
+  id TEXT PRIMARY KEY, session TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE, machine TEXT NOT NULL, body TEXT NOT NULL,
+  state TEXT NOT NULL, how TEXT NOT NULL DEFAULT '', answer TEXT NOT NULL DEFAULT '', at INTEGER NOT NULL, ended_at INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX asks_session ON asks (session, ended_at);
+CREATE INDEX asks_open ON asks (at) WHERE state = 'open';
 `}
 }
 

@@ -70,6 +70,11 @@ func (s *session) save(tx *Tx) error {
 	if s.news() {
 		tx.tell(s.id)
 	}
+	if s.before != nil && (s.before.live && !s.live || s.before.machine != s.machine) {
+		if err := endAsksOf(tx, s.id, max(s.endedAt, s.since, s.lastSeen)); err != nil {
+			return err
+		}
+	}
 	return tx.exec(tx.saveQuery(),
 		s.id, s.machine, s.herdrSession, s.paneID, s.workspaceID, s.otherPanes, s.namedBy, s.namedAt, s.sentNamed, s.live, s.endedReason,
 		s.endedAt, s.sentEnded, s.retired, string(s.state), s.background, s.note, s.since, s.startedAt, s.lastSeen, s.touchedAt, s.sentTouched,
@@ -265,6 +270,9 @@ func (s *Store) Sessions(ctx context.Context, f Filter, now time.Time) ([]record
 		args = append(args, f.Machine)
 	}
 	list, err := all(s.reader(ctx), scanSeen(now), query+" ORDER BY s.since DESC, s.id", args...)
+	if err == nil {
+		err = s.withAsks(ctx, list)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("sessions: %w", err)
 	}
@@ -301,6 +309,9 @@ func (s *Store) Session(ctx context.Context, id string, now time.Time) (record.S
 	}
 	if r.Reports, err = reports(s.reader(ctx), id); err != nil {
 		return r, fmt.Errorf("session: reports: %w", err)
+	}
+	if r.Asks, err = asksOf(s.reader(ctx), id); err != nil {
+		return r, fmt.Errorf("session: asks: %w", err)
 	}
 	if r.Links, err = links(s.reader(ctx), id); err != nil {
 		return r, fmt.Errorf("session: links: %w", err)

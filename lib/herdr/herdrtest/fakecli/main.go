@@ -4,7 +4,7 @@
 // text on stderr and 2.
 //
 // FAKEHERDR_VERSION=0.9.3 plays that version, FAKEHERDR_TIMINGS=short makes a
-// server quick.
+// server quick, FAKEHERDR_LACKS=METHOD,… one that does not know these methods.
 package fakecli
 
 import (

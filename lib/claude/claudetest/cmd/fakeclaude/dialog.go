@@ -58,6 +58,7 @@ func (d *dialog) press(k key) {
 
 const (
 	permissionPrompt = "permission prompt"
+	inputNeeded      = "input needed" // of questions
 	dialogOpen       = "dialog open"
 )
 

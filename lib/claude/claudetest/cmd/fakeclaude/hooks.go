@@ -20,8 +20,8 @@ const (
 	hookLimit = 10 * time.Minute
 	// endLimit is the same for SessionEnd.
 	endLimit = 1500 * time.Millisecond
-	// hookGrace is from a hook's SIGTERM to its SIGKILL.
-	hookGrace = 500 * time.Millisecond
+	// hookGrace is from a hook's SIGTERM to its SIGKILL (1.4 s with 2.1.332).
+	hookGrace = 1400 * time.Millisecond
 )
 
 // hook is one command of settings.json.
@@ -70,6 +70,11 @@ func (h *hooks) run(event string, more fields) []outcome { return h.prepare(even
 // prepare reads what an event's hooks need and returns what runs them, to be
 // called once, also from elsewhere.
 func (h *hooks) prepare(event string, more fields) func() []outcome {
+	return h.prepareWithin(h.ctx, event, more)
+}
+
+// prepareWithin is prepare for hooks that a context ends, too.
+func (h *hooks) prepareWithin(ctx context.Context, event string, more fields) func() []outcome {
 	input, env, list := h.input(event, more), h.env(), h.of(event, more)
 	h.wg.Add(1)
 	return func() []outcome {
@@ -83,7 +88,7 @@ func (h *hooks) prepare(event string, more fields) func() []outcome {
 				continue
 			}
 			wg.Go(func() {
-				o := h.one(k, event, input, env)
+				o := h.one(ctx, k, event, input, env)
 				mu.Lock()
 				defer mu.Unlock()
 				out = append(out, o)
@@ -97,7 +102,7 @@ func (h *hooks) prepare(event string, more fields) func() []outcome {
 // behind runs an async hook. One with asyncRewake that exits 2 wakes the
 // session with what it says.
 func (h *hooks) behind(k hook, event string, input []byte, env []string) {
-	o := h.one(k, event, input, env)
+	o := h.one(h.ctx, k, event, input, env)
 	if k.AsyncRewake && o.code == 2 && h.woken != nil {
 		h.woken(event + " hook blocking error from command \"" + k.Command + "\": " + string(o.stderr))
 	}
@@ -109,7 +114,7 @@ func (h *hooks) end() {
 	h.wg.Wait()
 }
 
-func (h *hooks) one(k hook, event string, input []byte, env []string) outcome {
+func (h *hooks) one(within context.Context, k hook, event string, input []byte, env []string) outcome {
 	limit := hookLimit
 	if event == "SessionEnd" {
 		limit = endLimit
@@ -117,10 +122,11 @@ func (h *hooks) one(k hook, event string, input []byte, env []string) outcome {
 	if k.Timeout > 0 {
 		limit = time.Duration(k.Timeout * float64(time.Second))
 	}
-	ctx, cancel := context.WithTimeout(h.ctx, limit)
+	ctx, cancel := context.WithTimeout(within, limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", "-c", k.Command)
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // as the real one's are
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = hookGrace
 	cmd.Stdin = bytes.NewReader(input)
 	cmd.Env = env

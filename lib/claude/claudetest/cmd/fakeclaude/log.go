@@ -132,9 +132,17 @@ func (l *log) assistant(stop string, blocks ...fields) {
 
 func (l *log) results(list []*call) {
 	for _, c := range list {
-		l.message("user", fields{"promptId": l.prompt, "message": fields{"role": "user", "content": []fields{
+		v := fields{"promptId": l.prompt, "message": fields{"role": "user", "content": []fields{
 			{"type": "tool_result", "tool_use_id": c.id, "content": c.result, "is_error": c.failed},
-		}}})
+		}}}
+		switch c.decided {
+		case "":
+		case "rejected":
+			v["toolUseResult"] = "User rejected tool use"
+		default:
+			v["permissionDecision"] = fields{"source": c.decided}
+		}
+		l.message("user", v)
 	}
 }
 

@@ -34,7 +34,7 @@ func (a *app) askQuestions(t *turn, c *call, settled func()) {
 	var show func(i int) *dialog
 	show = func(i int) *dialog {
 		q := in.Questions[i]
-		d := &dialog{waitingFor: permissionPrompt, numbered: true, above: []string{" ☐ " + q.Header, "", q.Question, ""},
+		d := &dialog{waitingFor: inputNeeded, numbered: true, above: []string{" ☐ " + q.Header, "", q.Question, ""},
 			keys: "Enter to select · ↑/↓ to navigate · Esc to cancel"}
 		for _, o := range q.Options {
 			d.choices = append(d.choices, o.Label)
@@ -50,6 +50,7 @@ func (a *app) askQuestions(t *turn, c *call, settled func()) {
 				return
 			}
 			a.dialog = nil
+			c.decided = "user_temporary"
 			c.answered(in.Questions, answers)
 			settled()
 		}
@@ -79,7 +80,7 @@ func (c *call) answered(list []question, answers map[string]string) {
 	var parts []string
 	for _, q := range list {
 		if v, ok := answers[q.Question]; ok {
-			parts = append(parts, fmt.Sprintf("%q=%q", q.Question, v))
+			parts = append(parts, `"`+q.Question+`"="`+v+`"`) // unescaped, as the real one does
 		}
 	}
 	c.result = "Your questions have been answered: " + strings.Join(parts, ", ") + ". You can now continue with these answers in mind."

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -20,9 +21,10 @@ const (
 // call is one use of a tool.
 type call struct {
 	Call
-	id     string
-	result string
-	failed bool
+	id      string
+	result  string
+	failed  bool
+	decided string // who allowed or denied it: "hook", "user_temporary"
 }
 
 func (c *call) field(name string) string {
@@ -58,13 +60,13 @@ func (a *app) tools(t *turn) {
 		return
 	}
 	if len(t.open) == 0 {
-		a.log.results(t.calls)
 		a.think(t)
 		return
 	}
 	c := t.open[0]
 	settled := func() {
 		if a.turn == t {
+			a.log.results([]*call{c})
 			t.open = t.open[1:]
 			a.tools(t)
 		}
@@ -91,8 +93,9 @@ func (a *app) free(c *call) bool {
 		return true
 	}
 	return slices.ContainsFunc(a.opt.allowed, func(rule string) bool {
-		name, _, _ := strings.Cut(rule, "(")
-		return name == c.Name
+		name, content, _ := strings.Cut(rule, "(")
+		prefix, some := strings.CutSuffix(content, " *)")
+		return name == c.Name && (!some || strings.HasPrefix(c.field("command")+" ", prefix+" "))
 	})
 }
 
@@ -101,6 +104,17 @@ type decision struct {
 	Behavior     string          `json:"behavior"`
 	Message      string          `json:"message"`
 	UpdatedInput json.RawMessage `json:"updatedInput"`
+	Updated      []update        `json:"updatedPermissions"`
+}
+
+// update is a change of permissions, of which the stand-in knows one kind.
+type update struct {
+	Type  string `json:"type"`
+	Rules []struct {
+		Tool    string `json:"toolName"`
+		Content string `json:"ruleContent"`
+	} `json:"rules"`
+	Behavior string `json:"behavior"`
 }
 
 // decided reads the decision of the first hook that has one. For what asks the
@@ -125,21 +139,39 @@ func decided(c *call, outs []outcome) (decision, bool) {
 }
 
 // beside runs the PermissionRequest hooks beside a dialog: who answers first,
-// wins. The hooks are not told when that was the person.
+// wins. The hooks are not told when that was the person, unless the turn is
+// interrupted, which ends them.
 func (a *app) beside(t *turn, c *call, d *dialog, won func(decision)) {
 	a.dialog = d
-	run := a.hooks.prepare("PermissionRequest", fields{
-		"tool_name": c.Name, "tool_input": json.RawMessage(c.Input),
-		"permission_suggestions": []fields{
-			{"type": "addDirectories", "directories": []string{cwd()}, "destination": "session"},
-			{"type": "setMode", "mode": "acceptEdits", "destination": "session"},
-		},
-	})
+	if err := a.sync(); err != nil { // the dialog stands before the hooks run
+		a.say("registry: " + err.Error())
+	}
+	more := fields{"tool_name": c.Name, "tool_input": json.RawMessage(c.Input)}
+	switch c.Name {
+	case "AskUserQuestion", "ExitPlanMode":
+	case "Bash":
+		name, _, _ := strings.Cut(c.field("command"), " ")
+		more["permission_suggestions"] = []fields{{"type": "addRules", "behavior": "allow", "destination": "localSettings",
+			"rules": []fields{{"toolName": "Bash", "ruleContent": name + " *"}}}}
+	default:
+		more["permission_suggestions"] = []fields{{"type": "setMode", "mode": "acceptEdits", "destination": "session"}}
+	}
+	ctx, cancel := context.WithCancel(a.hooks.ctx)
+	t.interrupted = cancel
+	run := a.hooks.prepareWithin(ctx, "PermissionRequest", more)
 	go func() {
 		outs := run()
 		a.later(func() {
 			if said, ok := decided(c, outs); ok && a.turn == t && a.dialog == d {
 				a.dialog = nil
+				c.decided = "hook"
+				for _, u := range said.Updated {
+					for _, r := range u.Rules {
+						if u.Type == "addRules" && u.Behavior == "allow" {
+							a.opt.allowed = append(a.opt.allowed, r.Tool+"("+r.Content+")")
+						}
+					}
+				}
 				won(said)
 			}
 		})
@@ -150,6 +182,7 @@ func (a *app) askPermission(t *turn, c *call, settled func()) {
 	chose := func(allow bool) {
 		a.dialog = nil
 		if allow {
+			c.decided = "user_temporary"
 			a.perform(t, c, settled)
 			return
 		}

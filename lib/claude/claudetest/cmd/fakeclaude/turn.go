@@ -15,8 +15,9 @@ type turn struct {
 	began  time.Time
 	round  int
 	open   []*call // that have no result yet
-	calls  []*call // of the round
 	last   string  // what was said last
+
+	interrupted func() // ends the hooks beside a dialog
 }
 
 // pace is how long the stand-in thinks, so that its work can be seen.
@@ -75,17 +76,16 @@ func (a *app) step(t *turn) {
 		return
 	}
 	blocks := []fields{textBlock("Step " + strconv.Itoa(t.round+1) + ".")}
-	t.calls = nil
+	t.open = nil
 	for _, c := range t.script.Rounds[t.round] {
 		n := &call{Call: c, id: "toolu_made_up_" + newID()[:8]}
-		t.calls = append(t.calls, n)
+		t.open = append(t.open, n)
 		name, input := n.shown()
 		blocks = append(blocks, fields{"type": "tool_use", "id": n.id, "name": name, "input": json.RawMessage(input)})
 	}
 	t.round++
 	a.log.assistant("tool_use", blocks...)
 	a.say("● " + "Step " + strconv.Itoa(t.round) + ".")
-	t.open = append([]*call(nil), t.calls...)
 	a.tools(t)
 }
 
@@ -132,9 +132,13 @@ func (a *app) interrupt() {
 		return
 	}
 	for _, c := range t.open {
-		c.fail("Interrupted")
+		c.fail("The user doesn't want to proceed with this tool use. The tool use was rejected.")
+		c.decided = "rejected"
 	}
 	a.log.results(t.open)
+	if t.interrupted != nil {
+		t.interrupted()
+	}
 	a.log.user("[Request interrupted by user]", "typed")
 	a.say("  ⎿  Interrupted")
 	a.turn, a.dialog = nil, nil
