@@ -54,7 +54,7 @@ func (c *cli) serve() int {
 	s, err := herdrtest.New(herdrtest.Config{
 		Home: c.Getenv("HOME"), Socket: c.socket, Session: c.session, Env: os.Environ(), Shell: c.Getenv("SHELL"),
 		Stdin: c.Stdin, Dialect: c.dialect(), Timings: timings, Toasts: set.UI.Toast.Delivery,
-		Lacks: strings.FieldsFunc(c.Getenv("FAKEHERDR_LACKS"), func(r rune) bool { return r == ',' }),
+		Lacks:    strings.FieldsFunc(c.Getenv("FAKEHERDR_LACKS"), func(r rune) bool { return r == ',' }),
 		NoResume: set.Session.Resume != nil && !*set.Session.Resume,
 	})
 	if err != nil {
