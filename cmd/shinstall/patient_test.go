@@ -82,7 +82,11 @@ func admit(t *testing.T, a admission) *patient {
 		a.clock = time.Now
 	}
 	p := &patient{t: t, root: root, home: filepath.Join(root, "h"), bin: filepath.Join(root, a.bin), hub: hubtest.StartAt(t, a.clock)}
-	t.Cleanup(func() { os.RemoveAll(root) })
+	t.Cleanup(func() { // what ends may still write
+		if err := world.Until("nothing is left", func() (bool, error) { return os.RemoveAll(root) == nil, nil }); err != nil {
+			t.Error(err)
+		}
+	})
 	p.env = []string{"HOME=" + p.home, "PATH=" + p.bin + ":/usr/local/bin:/usr/bin:/bin", "SHELL=/bin/sh", "TERM=xterm-256color", "LANG=C.UTF-8",
 		"FAKEHERDR_TIMINGS=short", "HISTFILE=/dev/null"}
 	for _, dir := range []string{p.bin, p.config(), filepath.Join(p.home, ".claude"), filepath.Join(p.home, "app")} {
