@@ -90,11 +90,11 @@ func (p *patient) traces() map[string]string {
 		switch {
 		case err != nil:
 			return err
-		case path == p.state(), e.Type()&fs.ModeSocket != 0, strings.HasPrefix(path, filepath.Dir(p.socket())+"/session"):
+		case path == p.state(), e.Type()&fs.ModeSocket != 0, p.others(path):
 			if e.IsDir() {
 				return fs.SkipDir
 			}
-			return nil // the state directory is the daemons', and herdr saves its session
+			return nil // the state directory is the daemons'
 		case e.Type().IsRegular():
 			b, err := os.ReadFile(path)
 			out[path] = fmt.Sprintf("%x", sha256.Sum256(b))
@@ -108,6 +108,17 @@ func (p *patient) traces() map[string]string {
 		out["workspace "+strconv.Itoa(i)] = w
 	}
 	return out
+}
+
+// others reports whether a file is Claude Code's or herdr's own, which go on
+// meanwhile.
+func (p *patient) others(path string) bool {
+	for _, own := range []string{".claude/sessions", ".claude/projects", ".local/state/herdr", ".config/herdr/session", ".config/herdr/plugins/"} {
+		if strings.HasPrefix(path, p.home+"/"+own) {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *patient) leftNothing(before map[string]string) {

@@ -28,9 +28,7 @@ import (
 // wholeTools builds the tools, the stand-ins for herdr and Claude Code, and an
 // older watcher, once for all tests.
 var wholeTools = sync.OnceValues(func() (dir string, err error) {
-	if dir, err = os.MkdirTemp("", "st"); err != nil {
-		return "", err
-	}
+	dir = os.Getenv(toolsEnv)
 	for _, b := range []struct{ version, out, pkgs string }{
 		{"1.0.0", dir + "/", "sessionhub/cmd/shq sessionhub/cmd/shq-mcp sessionhub/cmd/shwatch sessionhub/cmd/shctl sessionhub/cmd/shinstall sessionhub/cmd/shhub sessionhub/cmd/shrevive"},
 		{"0.9.0", filepath.Join(dir, "shwatch-old"), "sessionhub/cmd/shwatch"},
@@ -95,7 +93,11 @@ func admit(t *testing.T, a admission) *patient {
 		a.clock = time.Now
 	}
 	p := &patient{t: t, root: root, home: filepath.Join(root, "h"), bin: filepath.Join(root, a.bin), hub: hubtest.StartAt(t, a.clock)}
-	t.Cleanup(func() { os.RemoveAll(root) })
+	t.Cleanup(func() { // what ends may still write
+		if err := world.Until("nothing is left", func() (bool, error) { return os.RemoveAll(root) == nil, nil }); err != nil {
+			t.Error(err)
+		}
+	})
 	p.env = []string{"HOME=" + p.home, "PATH=" + p.bin + ":/usr/local/bin:/usr/bin:/bin", "SHELL=/bin/sh", "TERM=xterm-256color", "LANG=C.UTF-8",
 		"FAKEHERDR_TIMINGS=short", "HISTFILE=/dev/null"}
 	for _, dir := range []string{p.bin, p.config(), filepath.Join(p.home, ".claude"), filepath.Join(p.home, "app")} {

@@ -33,12 +33,29 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	script.MainWith(m, "herdr", "shinstall", main, map[string]func(){
+	script.MainWith(tests{m}, "herdr", "shinstall", main, map[string]func(){
 		"play-systemctl": func() { os.Exit(managertest.Systemctl(process())) },
 		"play-loginctl":  func() { os.Exit(managertest.Loginctl(process())) },
 		"play-launchctl": func() { os.Exit(managertest.Launchctl(process())) },
 		"play-crontab":   func() { os.Exit(managertest.Crontab(process())) },
 	})
+}
+
+// toolsEnv names the folder in which tests build what they share.
+const toolsEnv = "SHINSTALL_TESTS_BUILD_IN"
+
+// tests are all tests, with a folder that goes away after them.
+type tests struct{ testscript.TestingM }
+
+func (m tests) Run() int {
+	dir, err := os.MkdirTemp("", "st")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	os.Setenv(toolsEnv, dir)
+	return m.TestingM.Run()
 }
 
 func process() managertest.Process {

@@ -27,7 +27,7 @@ func Main(m *testing.M, tool string, main func()) { MainWith(m, "herdr-cli", too
 
 // MainWith is Main with another name for the stand-in for herdr, and with more
 // programs.
-func MainWith(m *testing.M, herdr, tool string, main func(), more map[string]func()) {
+func MainWith(m testscript.TestingM, herdr, tool string, main func(), more map[string]func()) {
 	all := map[string]func(){tool: main, herdr: func() {
 		os.Exit(fakecli.Main(fakecli.Process{
 			Args: os.Args[1:], Getenv: os.Getenv, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
