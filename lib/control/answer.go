@@ -7,6 +7,7 @@ import (
 
 	"sessionhub/lib/ask"
 	"sessionhub/lib/claude/transcript"
+	"sessionhub/lib/queue"
 	"sessionhub/lib/record"
 )
 
@@ -66,6 +67,9 @@ func (d *Doer) proof(ctx context.Context, c record.Claim, f *ask.File, tools *tr
 			if byAnswer(o, c.Answer.Behavior) {
 				return done("", "answered")
 			}
+			if err := d.correct(f, o); err != nil {
+				return failed("it was answered at the screen first; that could not be told: %v", err)
+			}
 			return failed("it was answered at the screen first")
 		}
 		if ctx.Err() != nil || !d.Now().Before(end) {
@@ -78,6 +82,23 @@ func (d *Doer) proof(ctx context.Context, c record.Claim, f *ask.File, tools *tr
 		return failed("not proven: the hook that waits did not take it within %s", proofWait)
 	}
 	return failed("not proven: the hook gave it to Claude Code, or its person was first; the transcript has no outcome after %s", proofWait)
+}
+
+// correct tells how an ask ended whose person was first: its hook had given the
+// answer to Claude Code, and took it for the one that counts.
+func (d *Doer) correct(f *ask.File, o transcript.Outcome) error {
+	how := record.HowOnScreen
+	if o.Rejected {
+		how = record.HowInterrupted
+	}
+	s := queue.NewStamp(d.Now())
+	it, err := record.NewItem(s.ID, s.At, record.SourceCLI, record.KindAskEnded, record.AskEnded{Ask: f.Ask, How: how})
+	if err != nil {
+		return err
+	}
+	it.Session = f.Session
+	q := queue.Queue{Dir: d.Dir}
+	return q.Append(queue.Durable, it)
 }
 
 // useOf is the tool use of an ask. Claude Code may write it down a moment after

@@ -275,3 +275,26 @@ func TestShowKeepsTheLastAsks(t *testing.T) {
 		t.Errorf("%d asks, from %s", len(a), a[0].Ask)
 	}
 }
+
+// The hook takes the answer that it gave for the one that counts; that the screen
+// was first is known from the transcript, and corrects it. Nothing else does.
+func TestTheScreenWasFirst(t *testing.T) {
+	d := newDesk(t)
+	end := func(how string) string {
+		d.tell(d.tower, "A", record.KindAskEnded, record.AskEnded{Ask: "k1", How: how})
+		a := d.asks("A")
+		if len(a) != 1 {
+			t.Fatalf("asks %+v", a)
+		}
+		return a[0].How
+	}
+	d.tell(d.tower, "A", record.KindAsk, bashAsk("k1", "ls"))
+	for _, c := range []struct{ say, want string }{
+		{record.HowAnswered, record.HowAnswered}, {record.HowExited, record.HowAnswered}, {record.HowExpired, record.HowAnswered},
+		{record.HowOnScreen, record.HowOnScreen}, {record.HowAnswered, record.HowOnScreen}, {record.HowInterrupted, record.HowOnScreen},
+	} {
+		if got := end(c.say); got != c.want {
+			t.Errorf("after %s it ended as %s, want %s", c.say, got, c.want)
+		}
+	}
+}

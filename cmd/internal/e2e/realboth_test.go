@@ -19,6 +19,11 @@ func TestRealHerdrRealClaudeControl(t *testing.T) {
 	f.controlJob(realWork, realAsk)
 }
 
+func TestRealHerdrRealClaudeAsks(t *testing.T) {
+	f, _ := realBoth(t)
+	f.asksJob()
+}
+
 // realBoth is a flow with nothing but the programs themselves.
 func realBoth(t *testing.T) (*flow, *real) {
 	t.Helper()

@@ -74,8 +74,10 @@ func addAsk(tx *Tx, r *eventRow) error {
 	return nil
 }
 
-// endAsk notes how an ask ended. The first word counts; one that is not known,
-// or is another machine's, changes nothing.
+// endAsk notes how an ask ended. The first word counts, but that a person at the
+// screen was first corrects that an answer counted: the hook can't know it, the
+// transcript does. One that is not known, or is another machine's, changes
+// nothing.
 func endAsk(tx *Tx, r *eventRow) error {
 	state := record.AskOver
 	switch r.askEnded.How {
@@ -84,8 +86,10 @@ func endAsk(tx *Tx, r *eventRow) error {
 	case record.HowExpired:
 		state = record.AskExpired
 	}
-	err := tx.exec("UPDATE asks SET state = ?, how = ?, ended_at = ? WHERE id = ? AND session = ? AND machine = ? AND state = ?",
-		state, r.askEnded.How, r.at, r.askEnded.Ask, r.session, r.machine, record.AskOpen)
+	err := tx.exec(`UPDATE asks SET state = ?1, how = ?2, ended_at = CASE WHEN state = ?7 THEN ?3 ELSE ended_at END
+		WHERE id = ?4 AND session = ?5 AND machine = ?6 AND (state = ?7 OR how = ?8 AND ?2 IN (?9, ?10))`,
+		state, r.askEnded.How, r.at, r.askEnded.Ask, r.session, r.machine, record.AskOpen,
+		record.HowAnswered, record.HowOnScreen, record.HowInterrupted)
 	if err != nil {
 		return fmt.Errorf("ask: %w", err)
 	}
