@@ -54,7 +54,7 @@ type patient struct {
 
 	server  *exec.Cmd
 	session string // the live one
-	pane    string
+	claude  int    // its process
 }
 
 // managers are the programs of a machine without a service manager, and with cron.
@@ -225,6 +225,9 @@ func (p *patient) stop() {
 	}
 	p.server.Process.Signal(syscall.SIGTERM)
 	_ = p.server.Wait() // how it ends is its own affair
+	if p.claude > 0 {   // its last hook may start a watcher once more
+		p.until("the session has ended", func() bool { return !alive(p.claude) })
+	}
 	p.stopWatcher()
 	p.server = nil
 }
@@ -245,8 +248,7 @@ func (p *patient) startSession() {
 	p.t.Helper()
 	made, err := p.client().CreateWorkspace(p.t.Context(), herdr.NewWorkspace{Cwd: filepath.Join(p.home, "app"), Label: "app"})
 	p.must(err)
-	p.pane = made.RootPane.PaneID
-	p.must(p.client().SendInput(p.t.Context(), p.pane, filepath.Join(p.bin, "claude"), "Enter"))
+	p.must(p.client().SendInput(p.t.Context(), made.RootPane.PaneID, filepath.Join(p.bin, "claude"), "Enter"))
 	p.until("the session runs", func() bool {
 		list, err := os.ReadDir(filepath.Join(p.home, ".claude", "sessions"))
 		if err != nil || len(list) != 1 {
@@ -254,12 +256,13 @@ func (p *patient) startSession() {
 		}
 		b, err := os.ReadFile(filepath.Join(p.home, ".claude", "sessions", list[0].Name()))
 		var e struct {
+			PID       int    `json:"pid"`
 			SessionID string `json:"sessionId"`
 		}
 		if err != nil || json.Unmarshal(b, &e) != nil {
 			return false
 		}
-		p.session = e.SessionID
+		p.session, p.claude = e.SessionID, e.PID
 		return true
 	})
 }
