@@ -22,7 +22,7 @@ import (
 )
 
 // wishes are the checks that a healthy patient has not set up.
-var wishes = []string{"service", "revive", "notifications", "inbox-count"}
+var wishes = []string{"service", "revive", "remote-answers", "notifications", "inbox-count"}
 
 // wellExcept says what a finding's state should be when nothing is broken but
 // what is named.

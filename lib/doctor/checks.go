@@ -150,6 +150,7 @@ const (
 	checkService     = "service"
 	checkRevive      = "revive"
 	checkRemote      = "remote-start"
+	checkRemoteAsks  = "remote-answers"
 	checkNotify      = "notifications"
 	checkInbox       = "inbox-count"
 )
@@ -185,6 +186,7 @@ func (d *Doctor) Checks() []Check {
 		{Name: checkService, Needs: []string{checkConfig}, Look: d.service},
 		{Name: checkRevive, Look: d.revive},
 		{Name: checkRemote, Look: d.remoteStart},
+		{Name: checkRemoteAsks, Look: d.remoteAnswer},
 		{Name: checkNotify, Look: d.notifications},
 		{Name: checkInbox, Look: d.inboxCount},
 	}

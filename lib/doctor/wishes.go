@@ -45,6 +45,14 @@ func (d *Doctor) remoteStart(context.Context, Known) Finding {
 	return notSetUp("remote_start = true in config.toml switches it on", "off: no session can be started on this machine from elsewhere")
 }
 
+// remoteAnswer tells whether what sessions ask may be answered from afar.
+func (d *Doctor) remoteAnswer(context.Context, Known) Finding {
+	if d.Conf.RemoteAnswer {
+		return fine("on: who holds a user's token with the scope answer may let sessions here do what they ask for")
+	}
+	return notSetUp("shinstall hooks --answers switches it on, and says what that means", "off: what a session asks is shown elsewhere, and answered at its screen")
+}
+
 // herdrConfig is what of herdr's config.toml is looked at.
 type herdrConfig struct {
 	UI struct {

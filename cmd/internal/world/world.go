@@ -20,7 +20,10 @@ import (
 )
 
 // Wait bounds every wait for something to happen.
-const Wait = 20 * time.Second
+const Wait = 45 * time.Second
+
+// toolWait bounds a tool, which may itself wait for a minute.
+const toolWait = 90 * time.Second
 
 // World is one machine and one hub.
 type World struct {
@@ -88,7 +91,7 @@ func (w *World) Env(more ...string) []string {
 // Tool runs a tool and returns its standard output. The error holds its
 // standard error.
 func (w *World) Tool(name string, args ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), Wait)
+	ctx, cancel := context.WithTimeout(context.Background(), toolWait)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(w.Bin, name), args...)
 	cmd.Env = w.Env()
