@@ -22,7 +22,7 @@ func FuzzEntry(f *testing.F) {
 		if err := os.WriteFile(path, []byte(s), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		p, err := readEntry(path)
+		p, _, err := readOnce[Process](path)
 		if err != nil {
 			return
 		}

@@ -3,10 +3,8 @@
 package claude
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -96,10 +94,6 @@ func (h Home) Sessions() string { return filepath.Join(string(h), "sessions") }
 // it, or never ran.
 var ErrNoRegistry = errors.New("no registry of live Claude Code sessions")
 
-// maxEntry bounds a registry file in bytes, as Claude Code itself does; real
-// ones have under 2 KiB.
-const maxEntry = 256 << 10
-
 // The forms of pidDomain, by the system that writes it (read in the program,
 // 2.1.332): "linux:<machine id>:pid:[<namespace>]", "win32:<host>", and the
 // bare name of another system.
@@ -135,44 +129,12 @@ func (h Home) Live(t Table) ([]Process, error) {
 		if _, ok := t.Find(pid); !ok {
 			continue // left behind; there may be hundreds
 		}
-		p, err := readWhole(filepath.Join(h.Sessions(), f.Name()))
+		p, _, err := readWhole[Process](filepath.Join(h.Sessions(), f.Name()))
 		if err == nil && p.PID == pid && p.SessionID != "" && alive(p, t) {
 			list = append(list, p)
 		}
 	}
 	return list, nil
-}
-
-// rereads is how often an entry is read that is not whole: Claude Code writes it
-// in place, which takes microseconds.
-const rereads = 3
-
-func readWhole(path string) (p Process, err error) {
-	for range rereads {
-		if p, err = readEntry(path); err == nil || errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-	}
-	return p, err
-}
-
-func readEntry(path string) (Process, error) {
-	var p Process
-	f, err := os.Open(path)
-	if err != nil {
-		return p, err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxEntry))
-	if err != nil {
-		return p, err
-	}
-	err = json.Unmarshal(b, &p)
-	var typ *json.UnmarshalTypeError
-	if errors.As(err, &typ) { // the others are read; Claude Code does so, too
-		err = nil
-	}
-	return p, err
 }
 
 // startSlack is how much later than its entry says a process may have begun:

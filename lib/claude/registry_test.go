@@ -87,7 +87,7 @@ func TestA13A35OnlyLivingProcessesCount(t *testing.T) {
 		{"an old entry", me, map[string]any{"pid": os.Getpid(), "sessionId": "A", "startedAt": self.Began.UnixMilli()}, "A"},
 		{"an old entry of another process", me, map[string]any{"pid": os.Getpid(), "sessionId": "A", "startedAt": self.Began.Add(-time.Hour).UnixMilli()}, ""},
 		{"an old entry without a time", me, map[string]any{"pid": os.Getpid(), "sessionId": "A"}, "A"},
-		{"larger than any", me, `{"x":"` + strings.Repeat("y", maxEntry) + `"}`, ""},
+		{"larger than any", me, `{"x":"` + strings.Repeat("y", maxFile) + `"}`, ""},
 		{"unknown fields", me, map[string]any{"pid": os.Getpid(), "sessionId": "A", "procStart": self.Start, "new": []int{1}}, "A"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

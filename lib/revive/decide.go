@@ -6,14 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"sessionhub/lib/claude"
 	"sessionhub/lib/claude/transcript"
 	"sessionhub/lib/record"
-)
-
-// The states of a background session in its state.json that matter here.
-const (
-	StateBlocked = "blocked"
-	StateStopped = "stopped"
 )
 
 // Session is a background session as its files and processes tell of it.
@@ -156,12 +151,12 @@ func shareOut(list []Decision, l Ledger, now time.Time, lim Limits) {
 func decide(s Session, l Ledger, now time.Time, lim Limits) Decision {
 	d := Decision{Session: s.ID, Short: s.Short, Name: s.Name, Cwd: s.Cwd, pids: s.PIDs, since: s.Updated, updated: s.Updated, keepsID: lim.KeepsID}
 	intent := l.intent(s.ID)
-	d.stopped = s.State == StateBlocked || s.State == StateStopped && intent != nil
+	d.stopped = s.State == claude.JobBlocked || s.State == claude.JobStopped && intent != nil
 	if why := staysAsItIs(s, intent, lim); why != "" {
 		return d.leave(why)
 	}
 	var c Cause
-	if intent != nil && s.State == StateStopped {
+	if intent != nil && s.State == claude.JobStopped {
 		c = Cause{Class: Limit, What: intent.Why}
 		if intent.Outage {
 			c.Class = Outage
@@ -210,17 +205,17 @@ func staysAsItIs(s Session, intent *Intent, lim Limits) string {
 	switch {
 	case s.ID == "":
 		return "its session's id is not known"
-	case s.State == StateStopped && intent == nil:
+	case s.State == claude.JobStopped && intent == nil:
 		return "it was stopped"
-	case s.State != StateBlocked && s.State != StateStopped:
+	case s.State != claude.JobBlocked && s.State != claude.JobStopped:
 		return "it is " + cmp.Or(s.State, "in no state that is known")
 	case s.Unlisted:
 		return "Claude Code does not list it"
 	case s.Attended != "":
 		return s.Attended
-	case s.State == StateBlocked && s.Spoke && s.Error == nil:
+	case s.State == claude.JobBlocked && s.Spoke && s.Error == nil:
 		return "it went on, and waits for its person"
-	case s.State == StateStopped && s.Progress.After(intent.At.Time):
+	case s.State == claude.JobStopped && s.Progress.After(intent.At.Time):
 		return "it went on, and was stopped"
 	case len(s.PIDs) > 0 && !lim.KeepsID:
 		return "its process lives, and this Claude Code can't take it over"

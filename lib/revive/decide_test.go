@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"sessionhub/lib/claude"
 	"sessionhub/lib/claude/transcript"
 	"sessionhub/lib/record"
 )
@@ -28,7 +29,7 @@ func limited(t testing.TB) Session {
 	told := at(t, "22:13")
 	return Session{
 		ID: "f57081b5-862c-4c19-a678-d96bc355d660", Short: "f57081b5", Name: "nightly", Cwd: "/home/dev/src/app",
-		State: StateBlocked, Detail: five, Needs: "rate limited — wait and retry · " + five, Updated: told, Spoke: true,
+		State: claude.JobBlocked, Detail: five, Needs: "rate limited — wait and retry · " + five, Updated: told, Spoke: true,
 		Error: &transcript.APIError{Kind: "rate_limit", Status: 429, Limit: true, LimitType: "five_hour", ResetsAt: at(t, "+01:00"), Text: five, At: told},
 	}
 }
@@ -37,7 +38,7 @@ func limited(t testing.TB) Session {
 func dropped(id string, when time.Time) Session {
 	const text = "API Error: Connection dropped (ECONNRESET). Check the gateway set in ANTHROPIC_BASE_URL, then try again."
 	return Session{
-		ID: id, Short: id, Cwd: "/home/dev/src/app", State: StateBlocked, Detail: text, Updated: when, Spoke: true,
+		ID: id, Short: id, Cwd: "/home/dev/src/app", State: claude.JobBlocked, Detail: text, Updated: when, Spoke: true,
 		Error: &transcript.APIError{Kind: "server_error", Text: text, At: when},
 	}
 }
@@ -82,7 +83,7 @@ func TestDecide(t *testing.T) {
 		{name: "working", now: "+01:02", change: func(s *Session) { s.State = "working" }, want: Leave, why: "it is working"},
 		{name: "done", now: "+01:02", change: func(s *Session) { s.State = "done" }, want: Leave, why: "it is done"},
 		{name: "failed", now: "+01:02", change: func(s *Session) { s.State = "failed" }, want: Leave, why: "it is failed"},
-		{name: "stopped by hand", now: "+01:02", change: func(s *Session) { s.State, s.Detail = StateStopped, "stopped" }, want: Leave, why: "it was stopped"},
+		{name: "stopped by hand", now: "+01:02", change: func(s *Session) { s.State, s.Detail = claude.JobStopped, "stopped" }, want: Leave, why: "it was stopped"},
 		{name: "made progress since", now: "+01:02", change: func(s *Session) { s.Error, s.Progress = nil, at(t, "+01:01") }, want: Leave, why: "it went on"},
 		{name: "in a terminal", now: "+01:02", change: func(s *Session) { s.Attended = "it runs in a terminal" }, want: Leave, why: "terminal"},
 		{name: "the directory is gone", now: "+01:02", change: func(s *Session) { s.DirGone = true }, want: Leave, why: "its directory is gone"},
@@ -258,7 +259,7 @@ func TestAttemptsBeginAnewWithProgress(t *testing.T) {
 func TestAResumeThatFailedAfterTheStopIsTriedAgain(t *testing.T) {
 	s, l, now := limited(t), Ledger{}, at(t, "+01:02")
 	l.Intend(one(t, s, l, now, modern()), now)
-	s.State, s.Detail, s.Needs, s.Updated = StateStopped, "stopped", "", now
+	s.State, s.Detail, s.Needs, s.Updated = claude.JobStopped, "stopped", "", now
 	for range 3 { // a launch that fails is no attempt
 		now = now.Add(15 * time.Minute)
 		l.Observe([]Session{s}, now, still)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"sessionhub/lib/claude"
 	"sessionhub/lib/record"
 )
 
@@ -130,7 +131,7 @@ func (l *Ledger) Observe(sessions []Session, now time.Time, jitter func() float6
 				refused, since = true, s.Error.At
 			}
 		}
-		if s.State != StateStopped && s.State != StateBlocked && l.intent(s.ID) != nil {
+		if s.State != claude.JobStopped && s.State != claude.JobBlocked && l.intent(s.ID) != nil {
 			l.memory(s.ID).Intent = nil // it runs again, whoever did it
 		}
 	}

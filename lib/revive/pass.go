@@ -101,7 +101,7 @@ func (r *Reviver) Pass(ctx context.Context) (Report, error) {
 // earlier resumes. Claude Code is only asked when a session may have to be
 // resumed: asking starts a runtime of some 400 MB.
 func (r *Reviver) decisions(ctx context.Context, l *Ledger) ([]Decision, error) {
-	list, err := jobs(r.Home)
+	list, err := r.Home.Jobs()
 	if err != nil {
 		return nil, err
 	}
@@ -126,9 +126,9 @@ func (r *Reviver) decisions(ctx context.Context, l *Ledger) ([]Decision, error) 
 	return Decide(sessions, *l, now, lim), nil
 }
 
-func anyCandidate(list map[string]job, l *Ledger) bool {
+func anyCandidate(list map[string]claude.Job, l *Ledger) bool {
 	for _, j := range list {
-		if j.State == StateBlocked || l.intent(j.Session) != nil {
+		if j.State == claude.JobBlocked || l.intent(j.Session) != nil {
 			return true
 		}
 	}
@@ -197,7 +197,7 @@ func (r *Reviver) resume(ctx context.Context, d *Decision, l *Ledger) error {
 
 // changed tells what happened to a session since it was decided on.
 func (r *Reviver) changed(d *Decision) string {
-	j, err := readJob(filepath.Join(string(r.Home), "jobs", d.Short, "state.json"))
+	j, err := r.Home.Job(d.Short)
 	if err != nil {
 		return "its job is gone"
 	}
@@ -266,7 +266,7 @@ func (r *Reviver) alive(d *Decision) (bool, error) {
 			d.pids = append(d.pids, p.PID)
 		}
 	}
-	return len(d.pids) > 0 || held(r.Home, d.Short, t) != "", nil
+	return len(d.pids) > 0 || r.Home.Worked(d.Short, t), nil
 }
 
 // ended waits until a session's processes are gone and the service has let go
@@ -278,7 +278,10 @@ func (r *Reviver) ended(ctx context.Context, d *Decision) error {
 		if err != nil {
 			return err
 		}
-		left := held(r.Home, d.Short, t)
+		left := ""
+		if r.Home.Worked(d.Short, t) {
+			left = "Claude Code's service did not let go of it"
+		}
 		for _, pid := range d.pids {
 			if p, ok := t.Find(pid); ok && !p.Zombie {
 				left = fmt.Sprintf("its process %d did not end", pid)

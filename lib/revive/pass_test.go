@@ -363,7 +363,7 @@ func TestCapturedStates(t *testing.T) {
 		"blocked-question": Leave, "blocked-auth-401": Leave, "blocked-credit": Leave, "stopped-was-limit-5h": Leave,
 		"working-waiting-permission": Leave, "working-midturn": Leave, "done": Leave,
 	} {
-		j, err := readJob(filepath.Join("testdata", name+".json"))
+		j, err := claude.ReadJob(filepath.Join("testdata", name+".json"))
 		if err != nil {
 			t.Fatal(err)
 		}

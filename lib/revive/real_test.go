@@ -84,12 +84,12 @@ func (r *rig) start(want, prompt string, flags ...string) (short string) {
 	return m[1]
 }
 
-func (r *rig) await(short, want string) job {
+func (r *rig) await(short, want string) claude.Job {
 	r.t.Helper()
-	var j job
+	var j claude.Job
 	for end := time.Now().Add(realLimit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		var err error
-		j, err = readJob(filepath.Join(string(r.home), "jobs", short, "state.json"))
+		j, err = r.home.Job(short)
 		if err == nil && (j.State == want || want == "waiting" && strings.HasPrefix(j.Needs, "approve ")) {
 			return j
 		}
@@ -143,7 +143,7 @@ func (r *rig) limit(match, claim string, reset time.Time) {
 }
 
 func (r *rig) jobs() int {
-	list, err := jobs(r.home)
+	list, err := r.home.Jobs()
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestRealClaudeSessionsComeBack(t *testing.T) {
 	if out, err := r.claude(t.Context(), "stop", byHand); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	r.await(byHand, StateStopped)
+	r.await(byHand, claude.JobStopped)
 	count := r.jobs()
 
 	// Minutes later: the outage's are tried, the limits' wait, nothing else moves.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"sessionhub/lib/claude"
 	"sessionhub/lib/claude/transcript"
 )
 
@@ -62,7 +63,7 @@ func (d *simulated) minute() {
 			w.busyUntil = d.now.Add(time.Duration(2+d.rnd.IntN(4)) * time.Minute) // Claude Code's own tries
 		case d.now.After(w.busyUntil):
 			const text = "API Error: 529 Overloaded."
-			w.State, w.Detail, w.Updated, w.busyUntil = StateBlocked, text, d.now, time.Time{}
+			w.State, w.Detail, w.Updated, w.busyUntil = claude.JobBlocked, text, d.now, time.Time{}
 			w.Error = &transcript.APIError{Kind: "server_error", Status: 529, Text: text, At: d.now}
 		}
 	}
@@ -92,7 +93,7 @@ func (d *simulated) pass() {
 				w = o
 			}
 		}
-		if w.State != StateBlocked {
+		if w.State != claude.JobBlocked {
 			d.t.Fatalf("%s: resumed while it is %s", d.now, w.State)
 		}
 		if n := len(d.ledger.Attempts[w.ID]); n >= d.lim.MaxAttempts {
