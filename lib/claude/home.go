@@ -64,3 +64,10 @@ func Version(ctx context.Context, bin string) (string, error) {
 	}
 	return string(m[1]), nil
 }
+
+// Quiet is the environment of a call that only asks: it keeps Claude Code from
+// updating itself, from telling its makers of the call, and from leaving files
+// of that behind.
+func Quiet() []string {
+	return []string{"DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1", "DISABLE_ERROR_REPORTING=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"}
+}

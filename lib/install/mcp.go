@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"sessionhub/lib/claude"
 )
 
 // MCPName is the name of the server that Claude Code is told of.
@@ -153,15 +155,8 @@ func (m *MCP) Look(ctx context.Context) Part {
 	return p
 }
 
-// quiet keeps Claude Code from updating itself and from telling its makers of a
-// question that its person did not ask; where it can't reach them it would leave
-// a file for each.
-func quiet() []string {
-	return []string{"DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1", "DISABLE_ERROR_REPORTING=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"}
-}
-
-func (m *MCP) command(claude, dir string, args ...string) Command {
-	c := Command{Argv: append([]string{claude, "mcp"}, args...), Dir: dir, Env: quiet()}
+func (m *MCP) command(program, dir string, args ...string) Command {
+	c := Command{Argv: append([]string{program, "mcp"}, args...), Dir: dir, Env: claude.Quiet()}
 	if m.Home != "" {
 		c.Env = append(c.Env, "CLAUDE_CONFIG_DIR="+m.Home)
 	}

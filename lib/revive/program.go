@@ -65,7 +65,11 @@ func (p *Program) Version(ctx context.Context) (string, error) { return claude.V
 
 // Agents asks the program for its sessions.
 func (p *Program) Agents(ctx context.Context) ([]Agent, error) {
-	out, err := p.run(ctx, askLimit, "", "agents", "--json", "--all")
+	out, err := p.ask(ctx, "agents", "--json", "--all")
+	var exit *exec.ExitError
+	if errors.As(err, &exit) { // an older one has no --all
+		out, err = p.ask(ctx, "agents", "--json")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +82,7 @@ func (p *Program) Agents(ctx context.Context) ([]Agent, error) {
 
 // Stop ends a background session's process and marks the session as stopped.
 func (p *Program) Stop(ctx context.Context, short string) error {
-	_, err := p.run(ctx, askLimit, "", "stop", short)
+	_, err := p.ask(ctx, "stop", short)
 	return err
 }
 
@@ -91,7 +95,7 @@ func (p *Program) Resume(ctx context.Context, d Decision, name, prompt string) (
 	if name != "" {
 		args = append(args, "--name", name)
 	}
-	out, err := p.run(ctx, resumeLimit, d.Cwd, append(args, prompt)...)
+	out, err := p.run(ctx, resumeLimit, d.Cwd, nil, append(args, prompt)...)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return "", ErrUnsure
 	}
@@ -105,11 +109,16 @@ func (p *Program) Resume(ctx context.Context, d Decision, name, prompt string) (
 	return m[1], nil
 }
 
-func (p *Program) run(ctx context.Context, limit time.Duration, dir string, args ...string) (string, error) {
+// ask makes a call that starts no session.
+func (p *Program) ask(ctx context.Context, args ...string) (string, error) {
+	return p.run(ctx, askLimit, "", claude.Quiet(), args...)
+}
+
+func (p *Program) run(ctx context.Context, limit time.Duration, dir string, env []string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, p.Bin, args...)
-	cmd.Dir, cmd.Env = dir, p.environ()
+	cmd.Dir, cmd.Env = dir, append(p.environ(), env...)
 	cmd.WaitDelay = time.Second // the service that it may start keeps the pipe open
 	var out, errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errs
