@@ -16,6 +16,7 @@ import (
 	"sessionhub/cmd/internal/front"
 	"sessionhub/lib/claude"
 	"sessionhub/lib/config"
+	"sessionhub/lib/hook"
 	"sessionhub/lib/queue"
 	"sessionhub/lib/record"
 	"sessionhub/lib/revive"
@@ -172,7 +173,8 @@ func reviver(c *front.Call, w *wish) (*revive.Reviver, error) {
 	}, nil
 }
 
-// tell queues for the hub, if there is one, why a session was resumed.
+// tell queues for the hub, if there is one, why a session was resumed, and has
+// a watcher take it there.
 func tell(conf config.Config, dir state.Dir, d revive.Decision, at time.Time) error {
 	if conf.ServerURL == "" {
 		return nil
@@ -188,5 +190,15 @@ func tell(conf config.Config, dir state.Dir, d revive.Decision, at time.Time) er
 	}
 	item.Session = d.Session
 	q := queue.Queue{Dir: dir}
-	return q.Append(queue.Durable, item)
+	if err := q.Append(queue.Durable, item); err != nil {
+		return err
+	}
+	watcher, err := hook.Beside("shwatch")
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(watcher); err != nil { // this tool stands alone; the next watcher takes it
+		return nil
+	}
+	return hook.EnsureWatcher(dir, watcher)
 }
