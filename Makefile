@@ -70,7 +70,8 @@ uninstall:
 	@for t in $(TOOLS); do \
 	  rm -f '$(DESTDIR)$(PREFIX)/bin/'$$t '$(DESTDIR)$(PREFIX)/share/man/man1/'$$t.1 \
 	    '$(DESTDIR)$(PREFIX)/share/bash-completion/completions/'$$t '$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_'$$t \
-	    '$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/'$$t.fish; \
+	    '$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/'$$t.fish || exit 1; \
+	  echo "removed $(DESTDIR)$(PREFIX)/bin/$$t"; \
 	done
 
 docs: build

@@ -69,8 +69,8 @@ func answerVerb() front.Verb {
 		Long: `Answers a permission prompt, a question or a plan of a session as if at its
 screen, where it stays until one of both was answered: who is first wins. It is
 of use where that machine allows it (remote_answer), and needs a user token with
-the scope answer. shctl show tells what a session asks; without a decision this
-does, too.
+the scope answer. shctl show tells what a session asks. Without a decision this
+does, too, and ends with 64.
 
 A question is answered with --choose, the number of an option or several of
 them, or with --text; once for each question, in their order. deny lets the
@@ -89,7 +89,7 @@ itself. That is no protection against programs that run as the same user.`,
 		},
 		Run: func(ctx context.Context, c *front.Call) error { return answer(ctx, c, r) },
 		Examples: []front.Example{
-			{Line: "shctl answer 0b5c", For: "see what it asks"},
+			{Line: "shctl show 0b5c", For: "see what it asks"},
 			{Line: "shctl answer 0b5c allow --wait", For: "and wait until it counted"},
 			{Line: "shctl answer 0b5c deny --message 'not on main'", For: "the model is told why"},
 			{Line: "shctl answer 0b5c --choose 2 --choose 1,3", For: "two questions"},

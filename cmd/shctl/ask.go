@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -102,7 +103,9 @@ func (a *asker) reachable(ctx context.Context, machine string) error {
 	if err != nil {
 		return err
 	}
+	var known []string
 	for _, m := range list {
+		known = append(known, text.Line(m.Machine))
 		if m.Machine != machine {
 			continue
 		}
@@ -111,7 +114,7 @@ func (a *asker) reachable(ctx context.Context, machine string) error {
 		}
 		return nil
 	}
-	return front.Fail(front.ExitData, fmt.Errorf("the hub knows no machine %q; shctl status shows them", text.Line(machine)))
+	return front.Fail(front.ExitData, fmt.Errorf("the hub knows no machine %q, but: %s", text.Line(machine), cmp.Or(strings.Join(known, ", "), "none yet")))
 }
 
 // control asks the machine of a session to do something.
@@ -158,7 +161,7 @@ func (a *asker) await(ctx context.Context, r record.Request, limit time.Duration
 	shown := ""
 	for {
 		if word := string(r.State) + " " + text.Line(r.Detail); word != shown && !r.Ended() {
-			fmt.Fprintf(a.c.Stderr, "%s: %s\n", text.Line(r.Machine), word)
+			fmt.Fprintf(a.c.Stderr, "%s: %s\n", text.Line(r.Machine), strings.TrimSpace(word))
 			shown = word
 		}
 		left := time.Until(end)
@@ -343,8 +346,8 @@ func startVerb() front.Verb {
 	var machine string
 	return front.Verb{
 		Name: "start", Args: "[flags] --machine M DIR", Short: "start a session on a machine", Settings: asking(),
-		Long: `Starts Claude Code in a directory of another machine, in a new herdr workspace,
-with Remote Control on. DIR is below the home there; ~ is the home. The machine
+		Long: `Starts Claude Code in a directory of a machine, in a new herdr workspace, with
+Remote Control on. DIR is below the home there; ~ is the home. The machine
 must allow it (remote_start), and a folder that is not trusted yet is asked for
 at its screen: nothing answers that from afar.`,
 		Flags: func(fs *flag.FlagSet) {
@@ -387,6 +390,8 @@ func requestVerb() front.Verb {
 	var w wish
 	return front.Verb{
 		Name: "request", Args: "[flags] ID", Short: "tell how a request stands", Settings: asking(),
+		Long: `Tells how a request stands that send, answer, remote, start or resume left. ID is
+its whole id, as they printed it.`,
 		Flags: func(fs *flag.FlagSet) {
 			fs.Var(&w.wait, "wait", "wait for its end, or for at most `TIME` [$SESSIONHUB_WAIT]")
 			fs.BoolVar(&w.json, "json", false, "JSON, also on a terminal")
@@ -405,7 +410,12 @@ func requestVerb() front.Verb {
 			fmt.Fprintf(c.Stdout, "%s for %s on %s, asked %s: %s %s %s\n", r.Action, cmp.Or(short(r.Session), "a new session"), text.Line(r.Machine), clock(r.CreatedAt), r.State, text.Line(r.Detail), text.Line(r.URL))
 			return nil
 		},
-		Exits: askExits(),
+		Exits: hubExits(
+			front.Exit{Code: front.ExitFailed, When: "with --wait: it failed, was refused or expired"},
+			front.Exit{Code: front.ExitData, When: "the hub knows no such request"},
+			front.Exit{Code: front.ExitBusy, When: "with --wait: it had not ended in time"},
+			front.Exit{Code: front.ExitInterrupted, When: "interrupted; the request goes on"},
+		),
 	}
 }
 

@@ -207,6 +207,7 @@ prints a result for each. What was typed once is not typed again.`,
 func postVerb() front.Verb {
 	return front.Verb{
 		Name: "post", Args: "< results.jsonl", Short: "report results to the hub", Settings: working(),
+		Long: "Reads results as JSON, one after the other, as shctl do prints them, and hands them\nto the hub.",
 		Run: func(ctx context.Context, c *front.Call) error {
 			d, err := doer(c)
 			if err != nil {

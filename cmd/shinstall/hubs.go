@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"sessionhub/cmd/internal/front"
 	"sessionhub/lib/config"
@@ -38,7 +39,7 @@ leaves the database.`,
 		),
 		exits: []front.Exit{{Code: front.ExitUnavailable, When: "the hub does not answer"}},
 		examples: []front.Example{
-			{Line: "shinstall hub plugin hooks mcp", For: "everything, on the first machine"},
+			{Line: "shinstall hub plugin hooks mcp revive", For: "everything, on the first machine"},
 			{Line: "shinstall hub --listen :7733 --tls-cert hub.pem --tls-key hub.key", For: "a hub that other machines reach"},
 		},
 		target: func(c *front.Call, o options, t install.Tools, _ []string) (install.Target, error) {
@@ -67,20 +68,20 @@ func joinHookUp() hookUp {
 there: asked for on a terminal, else the first line of standard input. Writes the
 tokens that it gets, and config.toml, and proves them. A machine that is joined to
 that hub already is left alone. --machine names this machine (default: its host
-name); plain http to another host needs --allow-http.`,
+name); plain http to another host needs --allow-http. --remove needs no URL.`,
 		files: accountFiles(),
 		exits: []front.Exit{
 			{Code: front.ExitData, When: "a machine of that name is known already"},
 			{Code: front.ExitUnavailable, When: "the hub is out of reach"},
 			{Code: front.ExitNotAllowed, When: "the code is not good"},
 		},
-		examples: []front.Example{{Line: "shinstall join https://hub.example.org:7733 plugin hooks mcp", For: "everything, on a second machine"}},
+		examples: []front.Example{{Line: "shinstall join https://hub.example.org:7733 plugin hooks mcp revive", For: "everything, on a second machine"}},
 		target: func(c *front.Call, o options, t install.Tools, args []string) (install.Target, error) {
 			a, err := account(c, t)
 			if err != nil {
 				return nil, err
 			}
-			return &install.Join{URL: args[0], Account: a, Replace: o.replace, Code: func(ctx context.Context) (string, error) { return askCode(ctx, c) }}, nil
+			return &install.Join{URL: strings.Join(args, ""), Account: a, Replace: o.replace, Code: func(ctx context.Context) (string, error) { return askCode(ctx, c) }}, nil
 		},
 	}
 }

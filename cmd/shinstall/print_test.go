@@ -69,13 +69,21 @@ func TestParse(t *testing.T) {
 		"plugin join":          `join: URL is wanted`,
 		"join http://x nobody": `"nobody" is nothing to hook up`,
 	} {
-		named, err := parse(all, strings.Fields(words))
+		named, err := parse(all, strings.Fields(words), false)
 		got := fmt.Sprint(named)
 		if err != nil {
 			got = err.Error()
 		}
 		if got != want {
 			t.Errorf("%s: %s, want %s", words, got, want)
+		}
+	}
+	for words, want := range map[string]string{
+		"join": "map[join:[]]", "join hooks": "map[hooks:[] join:[]]", "join http://x hooks": "map[hooks:[] join:[http://x]]",
+	} {
+		named, err := parse(all, strings.Fields(words), true)
+		if got := fmt.Sprint(named); err != nil || got != want {
+			t.Errorf("%s --remove: %s, %v, want %s", words, got, err, want)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func hookUpVerb(h hookUp) front.Verb {
 // carryOut hooks up, or takes away, what the verb and the words after it name.
 func carryOut(ctx context.Context, c *front.Call, first hookUp, o options) error {
 	all := hookUps()
-	named, err := parse(all, append([]string{first.name}, c.Args...))
+	named, err := parse(all, append([]string{first.name}, c.Args...), o.remove)
 	if err != nil {
 		return err
 	}
@@ -58,15 +58,21 @@ func carryOut(ctx context.Context, c *front.Call, first hookUp, o options) error
 }
 
 // parse reads "plugin hooks join URL": what is named, each with its arguments.
-func parse(all []hookUp, words []string) (map[string][]string, error) {
+// To take something away its arguments are not needed.
+func parse(all []hookUp, words []string, remove bool) (map[string][]string, error) {
 	named := map[string][]string{}
+	find := func(word string) int { return slices.IndexFunc(all, func(h hookUp) bool { return h.name == word }) }
 	for len(words) > 0 {
-		i := slices.IndexFunc(all, func(h hookUp) bool { return h.name == words[0] })
+		i := find(words[0])
 		if i < 0 {
 			return nil, front.Usage("%q is nothing to hook up", words[0])
 		}
 		n := len(strings.Fields(all[i].args))
-		if words = words[1:]; len(words) < n {
+		words = words[1:]
+		if remove && (len(words) == 0 || find(words[0]) >= 0) {
+			n = 0
+		}
+		if len(words) < n {
 			return nil, front.Usage("%s: %s is wanted", all[i].name, all[i].args)
 		}
 		named[all[i].name], words = words[:n], words[n:]

@@ -41,8 +41,8 @@ and the end of a session, its first prompt, its state. NAME is one of
 a permission prompt, a question or a plan, and waits beside its dialog, for a
 day at most, until it is over: answered at the screen, or from afar by shctl
 answer where config.toml has remote_answer, which it then prints for Claude
-Code. Only it lasts. What subagents, "claude -p" and programs that embed Claude Code do is no session of a
-person, and is not reported.
+Code. No other hook waits. What subagents, "claude -p" and programs that embed
+Claude Code do is no session of a person, and is not reported.
 
 It exits with status 0 always; what goes wrong is a line in watcher.log.
 "shinstall hooks" enters the hooks into Claude Code's settings.`,

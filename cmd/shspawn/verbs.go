@@ -155,8 +155,8 @@ func waitVerb() front.Verb {
 	var limit time.Duration
 	return front.Verb{
 		Name: "wait", Args: "--space S [--timeout 1m] NAME", Short: "wait until an agent has exited",
-		Long: `Ends when the agent has exited, which only a successful look at its server proves: one
-that can't be asked is an error. The server of a space ends with its last agent.`,
+		Long: `Ends when the agent has exited, and at once when none of that name runs. Only a
+successful look at its server proves either: one that can't be asked is an error. The server of a space ends with its last agent.`,
 		Flags: func(fs *flag.FlagSet) {
 			spaceFlag(fs, &space)
 			fs.DurationVar(&limit, "timeout", 365*24*time.Hour, "wait at most that `long`, such as 1m")
@@ -172,7 +172,7 @@ that can't be asked is an error. The server of a space ends with its last agent.
 			}
 			return failure(r.Wait(ctx, space, name, limit))
 		},
-		Exits: []front.Exit{{Code: front.ExitData, When: "no such agent runs"}, {Code: front.ExitBusy, When: "it still runs after the timeout"}},
+		Exits: []front.Exit{{Code: front.ExitBusy, When: "it still runs after the timeout"}},
 	}
 }
 

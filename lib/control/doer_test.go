@@ -167,7 +167,7 @@ func TestMessages(t *testing.T) {
 	m.until("it is at rest", func() bool { return m.d.Desk.Gate(t.Context(), id).Answer == session.Open })
 	m.enters("work 10m")
 	m.until("it works", func() bool { return m.d.Desk.Gate(t.Context(), id).Reason == session.Working })
-	m.expect(m.message(id, "later"), record.ResultBusy, "it works")
+	m.expect(m.message(id, "later"), record.ResultBusy, "it is at work")
 	m.expect(m.message(id, "/clear"), record.RequestRefused, "begins with /")
 	m.expect(m.message(newID(), "x"), record.RequestRefused, "no pane runs it")
 	late := m.message(id, "x")

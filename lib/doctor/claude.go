@@ -61,10 +61,14 @@ func (d *Doctor) firing(context.Context, Known) Finding {
 		return broken("", "%v", err)
 	}
 	since := d.hooked()
-	var seen int
+	var seen, young int
 	var silent []string
 	for _, p := range list {
-		if !p.Interactive() || p.Began().Before(since) || d.Now().Sub(p.Began()) < firingGrace {
+		if !p.Interactive() || p.Began().Before(since) {
+			continue
+		}
+		if d.Now().Sub(p.Began()) < firingGrace {
+			young++
 			continue
 		}
 		if _, err := os.Stat(d.Dir.HookSeen(p.SessionID)); err == nil {
@@ -77,6 +81,8 @@ func (d *Doctor) firing(context.Context, Known) Finding {
 	case len(silent) > 0:
 		return broken("was it started with --bare or --safe-mode, or does its project's .claude/settings.json set disableAllHooks? /hooks shows what it has; end it, and start it again",
 			"no hook ran in %s", some(silent))
+	case seen == 0 && young > 0:
+		return untested("a session began just now, and its hooks have %s to run: ask again then", firingGrace)
 	case seen == 0:
 		return untested("no session runs that began after the hooks were added: start claude, and ask again")
 	}

@@ -117,7 +117,7 @@ func (h *Hub) authorize(r *request, allowed who) error {
 	}
 	t, err := h.store.FindToken(r.Context(), secret)
 	if errors.Is(err, store.ErrUnknown) {
-		return &Error{record.Problem{Status: http.StatusUnauthorized, Detail: "the token is not valid: it is unknown or was revoked"}}
+		return &Error{record.Problem{Status: http.StatusUnauthorized, Detail: "the token is not valid: it is unknown or was revoked; shhub token add makes a new one"}}
 	}
 	if err != nil {
 		return err

@@ -44,7 +44,7 @@ func (h *Hub) postLogin(w http.ResponseWriter, r *request) (any, error) {
 	}
 	t, err := h.store.FindToken(r.Context(), b.Token)
 	if b.Token == "" || errors.Is(err, store.ErrUnknown) {
-		return nil, &Error{record.Problem{Status: http.StatusUnauthorized, Detail: "the token is not valid: it is unknown or was revoked"}}
+		return nil, &Error{record.Problem{Status: http.StatusUnauthorized, Detail: "the token is not valid: it is unknown or was revoked; shhub token add makes a new one"}}
 	}
 	if err != nil {
 		return nil, err

@@ -165,7 +165,7 @@ func TestThePageOffersWhatIsAllowed(t *testing.T) {
 	d.tell(d.tower, "B", record.KindAsk, screen)
 	ctx := phone(t, d.hub.URL)
 	d.logIn(ctx, d.hub.AddToken(store.Token{Kind: store.KindUser, Name: "reader", Scopes: []string{"read"}}))
-	run(t, ctx, shows("a long command"), shows("Your token lacks the scope answer."), shows("only at the screen"), shows("This one is answered at the screen."))
+	run(t, ctx, shows("a long command"), shows("Your token lacks the scope answer"), shows("only at the screen"), shows("This one is answered at the screen."))
 	var buttons int
 	run(t, ctx, chromedp.Evaluate("main.querySelectorAll('button').length", &buttons))
 	if buttons != 0 {

@@ -297,8 +297,14 @@ func (h *Hub) Remove(ctx context.Context, r *Run) error {
 	if err != nil {
 		return err
 	}
-	if err := h.stop(ctx, r, d); err != nil {
+	m, err := h.stop(ctx, r, d)
+	if err != nil {
 		return err
+	}
+	if m == nil {
+		if at := h.byHand(ctx, d); at != "" {
+			r.Note("service", "the hub that answers at %s is no service: it is yours to end", at)
+		}
 	}
 	if err := d.remove(r); err != nil {
 		return err
@@ -307,6 +313,26 @@ func (h *Hub) Remove(ctx context.Context, r *Run) error {
 		r.Note("database", "%s stays, with all that was reported: rm %s* deletes it", h.Database, h.Database)
 	}
 	return nil
+}
+
+// byHand is the address of a hub on this machine that answers though nothing
+// manages services here: a person runs it. "" for none.
+func (h *Hub) byHand(ctx context.Context, d *desk) string {
+	at := d.hubURL()
+	u, err := url.Parse(at)
+	if err != nil || !isLoopback(u.Hostname()) {
+		return ""
+	}
+	c, err := d.client(at, "", "")
+	if err != nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, hubLook)
+	defer cancel()
+	if _, _, err := c.Health(ctx); err != nil {
+		return ""
+	}
+	return at
 }
 
 // HubFacts are what only the hub has to tell.
@@ -324,6 +350,11 @@ func (h *Hub) Look(ctx context.Context) Part {
 	m, why := h.Manager(ctx)
 	if m == nil {
 		p.Detail, p.Do, p.Facts = why, "shhub serve, under what keeps programs running here", HubFacts{Why: why}
+		if d, err := h.Account.open(h.Name()); err == nil {
+			if at := h.byHand(ctx, d); at != "" {
+				p.Detail += "; a hub that is no service answers at " + at
+			}
+		}
 		return p
 	}
 	facts := HubFacts{Manager: m.Name()}

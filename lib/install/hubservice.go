@@ -84,7 +84,7 @@ func (h *Hub) serve(ctx context.Context, r *Run, d *desk, m Manager, job Job, ve
 
 // stop ends the service and removes its file, also where the manager that it was
 // made for is out of reach now.
-func (h *Hub) stop(ctx context.Context, r *Run, d *desk) error {
+func (h *Hub) stop(ctx context.Context, r *Run, d *desk) (Manager, error) {
 	m, _ := h.Manager(ctx)
-	return d.retire(ctx, r, HubKind(), m, h.Getenv)
+	return m, d.retire(ctx, r, HubKind(), m, h.Getenv)
 }

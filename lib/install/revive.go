@@ -308,6 +308,9 @@ func (v *Revive) Remove(ctx context.Context, r *Run) error {
 func (v *Revive) uncron(ctx context.Context, r *Run, b *books, k Kind, only bool) error {
 	c := newCron(k, v.Getenv)
 	if c == nil {
+		if only {
+			r.Unchanged(k.step(), "there is none")
+		}
 		return nil
 	}
 	_, written := b.ledger.of(cronKey, b.by)

@@ -125,7 +125,7 @@ func atRest(s presence.Session) Gate {
 	case s.Status == claude.StatusWaiting:
 		return busy(Dialog, "a dialog is open in the pane")
 	case s.AgentState == record.Working:
-		return busy(Working, "it works")
+		return busy(Working, "it is at work")
 	case s.AgentState == record.Idle, s.AgentState == record.Done:
 		return Gate{Answer: Open}
 	}

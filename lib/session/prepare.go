@@ -62,7 +62,7 @@ func Prepare(s string, m Meaning) (string, error) {
 	}
 	switch {
 	case commandWord.MatchString(trimmed):
-		return "", fmt.Errorf("%w: it begins with /, so Claude Code would take it for a command; say so if it is meant as one, or put a word in front", ErrUnfit)
+		return "", fmt.Errorf("%w: it begins with /, so Claude Code would take it for a command; shctl send --as-command is for those, or put a word in front", ErrUnfit)
 	case endWord(trimmed):
 		return "", fmt.Errorf("%w: the word %s alone ends Claude Code; say more than that", ErrUnfit, trimmed)
 	}

@@ -109,7 +109,7 @@ func (f *flow) controlJob(work, ask string) {
 
 	f.typeLine(pane, work)
 	f.untilState(session, record.Working)
-	f.busy(session, "it works")
+	f.busy(session, "it is at work")
 	f.interrupt(pane, session)
 
 	f.typeLine(pane, ask)

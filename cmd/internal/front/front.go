@@ -101,6 +101,8 @@ func (t Tool) Run(ctx context.Context, env Env) int {
 	}
 	code := exitCode(ctx, err)
 	if line := err.Error(); line != "" && code != ExitInterrupted { // who pressed Ctrl-C knows
+		// What failed is often called as the verb is: said once is enough.
+		line = strings.TrimPrefix(line, path[len(path)-1]+": ")
 		fmt.Fprintf(env.Stderr, "%s: %s\n", strings.Join(path, ": "), line)
 	}
 	return code

@@ -25,7 +25,9 @@ func testTool(got *Call, wait *time.Duration, list *bool) Tool {
 			Examples: []Example{{"shx do --list a", "list a"}},
 			Files:    []string{"queue.jsonl  the queue"},
 			Exits:    []Exit{{ExitBusy, "busy"}}},
-		{Name: "fail", Run: func(context.Context, *Call) error { return errors.New("line one") }},
+		{Name: "fail", Flags: func(fs *flag.FlagSet) { fs.Var(new(Wait), "wait", "wait, or for at most `TIME`") },
+			Run: func(context.Context, *Call) error { return errors.New("line one") }},
+		{Name: "inbox", Run: func(context.Context, *Call) error { return errors.New("inbox: no hub") }},
 		{Name: "busy", Run: func(context.Context, *Call) error { return lock.ErrBusy }},
 		{Name: "grp", Short: "group", Verbs: []Verb{{Name: "sub", Short: "sub", Run: func(context.Context, *Call) error { return nil }}}},
 	}}
@@ -52,6 +54,19 @@ func run(t *testing.T, env map[string]string, args ...string) result {
 	})
 	r.out, r.err = out.String(), errs.String()
 	return r
+}
+
+// What failed is often called as the verb is.
+func TestAWordIsSaidOnce(t *testing.T) {
+	if r := run(t, nil, "inbox"); r.err != "shx: inbox: no hub\n" {
+		t.Errorf("said %q", r.err)
+	}
+}
+
+func TestASwitchThatTakesAValueShowsIt(t *testing.T) {
+	if r := run(t, nil, "fail", "--help"); !strings.Contains(r.out, "--wait[=TIME] ") {
+		t.Errorf("said %s", r.out)
+	}
 }
 
 func TestFlagsStandAnywhere(t *testing.T) {

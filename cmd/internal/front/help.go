@@ -11,6 +11,7 @@ import (
 // flagDoc is one flag as help, manual page and completions show it.
 type flagDoc struct {
 	name, arg, usage, env, def string
+	may                        string // what a switch takes besides, as in --wait=20s
 }
 
 // flagDocs describes the flags of a verb, settings with their environment
@@ -24,14 +25,14 @@ func flagDocs(v Verb) []flagDoc {
 	var docs []flagDoc
 	fs.VisitAll(func(f *flag.Flag) {
 		arg, usage := flag.UnquoteUsage(f)
-		def := f.DefValue
+		def, may := f.DefValue, ""
 		if isBool(f.Value) {
-			arg = ""
+			arg, may = "", arg
 		}
 		if def == "false" || def == "0" || def == "0s" || def == "true" {
 			def = ""
 		}
-		docs = append(docs, flagDoc{name: f.Name, arg: arg, usage: usage, def: def, env: strings.Join(v.Env[f.Name], ", $")})
+		docs = append(docs, flagDoc{name: f.Name, arg: arg, usage: usage, def: def, may: may, env: strings.Join(v.Env[f.Name], ", $")})
 	})
 	all := settings()
 	for _, name := range v.Settings {
@@ -57,7 +58,10 @@ func splitUsage(s string) (arg, usage string) {
 }
 
 func (d flagDoc) head() string {
-	if d.arg == "" {
+	switch {
+	case d.may != "":
+		return "--" + d.name + "[=" + strings.ToUpper(d.may) + "]"
+	case d.arg == "":
 		return "--" + d.name
 	}
 	return "--" + d.name + " " + strings.ToUpper(d.arg)
@@ -92,15 +96,19 @@ func exits(v Verb) []Exit {
 func (t Tool) help(path []string, v Verb) string {
 	var b strings.Builder
 	name := strings.Join(path, " ")
-	fmt.Fprintf(&b, "%s - %s\n\nUSAGE\n", name, v.Short)
+	short, long := v.Short, strings.TrimSpace(v.Long)
+	if len(path) == 1 && t.Main != nil { // what the tool is for comes first
+		short, long = t.Short, strings.TrimSpace(t.Long)+"\n\n"+long
+	}
+	fmt.Fprintf(&b, "%s - %s\n\nUSAGE\n", name, short)
 	if v.Run != nil {
 		fmt.Fprintf(&b, "  %s\n", strings.TrimSpace(name+" "+v.Args))
 	}
 	if len(v.Verbs) > 0 {
 		fmt.Fprintf(&b, "  %s VERB [flags] [args]\n", name)
 	}
-	if v.Long != "" {
-		fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(v.Long))
+	if long != "" {
+		fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(long))
 	}
 	if len(v.Verbs) > 0 {
 		b.WriteString("\nVERBS\n")

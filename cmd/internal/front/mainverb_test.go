@@ -11,7 +11,7 @@ import (
 // solo is a tool that does something without a verb.
 func solo(n *int, args *[]string) Tool {
 	return Tool{
-		Name: "shx", Short: "test",
+		Name: "shx", Short: "test", Long: "What it is for.",
 		Main: &Verb{
 			Args: "[flags]", Short: "do it", Flags: func(fs *flag.FlagSet) { fs.IntVar(n, "times", 3, "do it `N` times") },
 			Env: map[string][]string{"times": {"SHX_TIMES", "OLD_TIMES"}},
@@ -36,6 +36,8 @@ func TestAToolWithoutAVerb(t *testing.T) {
 		{line: "status", ran: "status"},
 		{line: "stauts", code: ExitUsage, says: `"stauts" is none of status`},
 		{line: "--help", says: "shx VERB [flags]"},
+		{line: "--help", says: "shx - test\n"},
+		{line: "--help", says: "What it is for.\n\nVERBS"},
 		{line: "--help", says: "--times N"},
 		{line: "--help", says: "[$SHX_TIMES, $OLD_TIMES] (default 3)"},
 		{line: "status --help", says: "shx status"},

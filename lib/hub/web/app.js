@@ -60,12 +60,16 @@ async function api(method, path, body, key) {
   return r.status === 204 ? null : r.json();
 }
 
-function ago(at) {
+function age(at) {
   const s = Math.max(0, Math.round((Date.now() - Date.parse(at)) / 1000));
   if (s < 90) return s + " s";
   if (s < 5400) return Math.round(s / 60) + " min";
   return s < 172800 ? Math.round(s / 3600) + " h" : Math.round(s / 86400) + " d";
 }
+
+// ago is how long ago something was; it goes on while the page stays as it is.
+const ago = (at) => el("time", { dateTime: at, textContent: age(at) });
+setInterval(() => main.querySelectorAll("time").forEach((t) => (t.textContent = age(t.dateTime))), 5000);
 
 const can = (scope) => me !== null && me.scopes.includes(scope);
 
@@ -122,8 +126,8 @@ function permission(session, ask) {
   if (!ask.input_cut) {
     row.append(el("button", { className: "yes", textContent: "Allow", onclick: (e) => go(e.target, { behavior: "allow" }, "allowed") }));
     (ask.suggestions || []).forEach((s, i) => row.append(el("button", {
-      onclick: (e) => go(e.target, { behavior: "allow", always: i }, "allowed, and from now on"),
-    }, "Allow, and from now on: ", line(suggestion(s)))));
+      onclick: (e) => go(e.target, { behavior: "allow", always: i }, "allowed, and more"),
+    }, "Allow, and ", line(suggestion(s)))));
   }
   row.append(el("button", {
     className: "no", textContent: "Deny",
@@ -132,9 +136,17 @@ function permission(session, ask) {
   return el("div", {}, row, el("div", { className: "row" }, why));
 }
 
+// suggestion is one of Claude's permission updates in the words of shctl.
 function suggestion(s) {
-  if (s && Array.isArray(s.rules)) return s.rules.map((r) => r.toolName + (r.ruleContent ? "(" + r.ruleContent + ")" : "")).join(", ");
-  if (s && s.mode) return "mode " + s.mode;
+  const places = {
+    session: "for this session", localSettings: "in this project, for you", projectSettings: "in this project, for everybody", userSettings: "in all projects",
+  };
+  const where = s && (Object.hasOwn(places, s.destination) ? places[s.destination] : "in " + s.destination);
+  if (s && s.type === "addRules" && Array.isArray(s.rules)) {
+    return "always " + s.behavior + " " + s.rules.map((r) => r.toolName + (r.ruleContent ? "(" + r.ruleContent + ")" : "")).join(", ") + ", " + where;
+  }
+  if (s && s.type === "addDirectories" && Array.isArray(s.directories)) return "give access to " + s.directories.join(", ") + ", " + where;
+  if (s && s.type === "setMode") return "switch to the mode " + s.mode + ", " + where;
   return JSON.stringify(s);
 }
 
@@ -175,7 +187,7 @@ function askCard(session, ask) {
     el("div", { className: "about" }, line(ask.tool), " · ", line(session.machine), " · ", line(session.cwd), " · ", ago(ask.since)),
     ask.questions && ask.questions.length ? null : inputOf(ask));
   if (!ask.answerable) card.append(el("p", { className: "about" }, "This one is answered at the screen."));
-  else if (!can("answer")) card.append(el("p", { className: "about" }, "Your token lacks the scope answer."));
+  else if (!can("answer")) card.append(el("p", { className: "about" }, "Your token lacks the scope answer (shhub token add --scope read,ask,answer gives one that has it)."));
   else card.append(ask.questions && ask.questions.length ? questions(session.session, ask) : permission(session.session, ask));
   const o = outcome(ask.ask);
   if (o) card.append(o);
