@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -108,8 +109,13 @@ func (r *realRun) shell() {
 	r.t.Helper()
 	untilSaid(r.t, r.s, "the shell is in front", func(v Verdict) bool {
 		info, err := r.s.Client().ProcessInfo(r.t.Context(), r.pane)
-		return err == nil && say(v) == "" && info.ForegroundProcessGroupID == info.ShellPID
+		return err == nil && !v.at(r.pane) && info.ForegroundProcessGroupID == info.ShellPID
 	})
+}
+
+// at says whether a session is in the pane.
+func (v Verdict) at(pane string) bool {
+	return slices.ContainsFunc(v.Sessions, func(s Session) bool { return s.PaneID == pane })
 }
 
 func TestRealClaudeThroughItsStates(t *testing.T) {
@@ -183,10 +189,17 @@ func TestRealClaudeLeftForTheAgentsView(t *testing.T) {
 	r.shell()
 
 	// Taken up again, the old conversation is itself, whatever its transcript
-	// says of the past.
+	// says of the past, and whether or not Claude keeps the new one running.
 	r.typed("claude --resume " + first)
-	if id := r.is(record.Idle, anyID); id != first {
-		t.Errorf("resumed %s, but %s is said to run (it went on as %s)", first, id, next)
+	v := untilSaid(t, r.s, "a session is idle in the pane", func(v Verdict) bool {
+		return len(v.Unidentified) == 0 && slices.ContainsFunc(v.Sessions, func(s Session) bool {
+			return s.PaneID == r.pane && s.AgentState == record.Idle
+		})
+	})
+	for _, s := range v.Sessions {
+		if (s.PaneID == r.pane) != (s.Session == first) || s.PaneID != r.pane && s.Session != next {
+			t.Errorf("resumed %s, gone on as %s, but it is said: %s", first, next, say(v))
+		}
 	}
 }
 
