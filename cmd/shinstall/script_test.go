@@ -55,7 +55,17 @@ func (m tests) Run() int {
 	}
 	defer os.RemoveAll(dir)
 	os.Setenv(toolsEnv, dir)
+	os.Setenv("PATH", withoutClaude(os.Getenv("PATH")))
 	return m.TestingM.Run()
+}
+
+// withoutClaude is a PATH without the folders in which the person who runs the
+// tests has Claude Code: each test says itself which there is.
+func withoutClaude(path string) string {
+	return strings.Join(slices.DeleteFunc(filepath.SplitList(path), func(dir string) bool {
+		_, err := os.Stat(filepath.Join(dir, "claude"))
+		return err == nil && dir != "/usr/bin" && dir != "/bin" // where all else is, too
+	}), string(filepath.ListSeparator))
 }
 
 func process() managertest.Process {
