@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,11 +48,23 @@ func (t *topics) Set(s string) error {
 	return nil
 }
 
+// hosts names where the notes go without their topics, which are secret.
+func (t topics) hosts() string {
+	var hosts []string
+	for _, s := range t {
+		if u, err := url.Parse(s); err == nil && !slices.Contains(hosts, u.Host) {
+			hosts = append(hosts, u.Host)
+		}
+	}
+	return strings.Join(hosts, ", ")
+}
+
 // notify starts pushing, if anybody is to be pushed to.
 func notify(ctx context.Context, h *hub.Hub, o serveOptions, logw *runlog.Log) {
 	if len(o.notify) == 0 {
 		return
 	}
+	logw.Printf("pushes a note when a session waits, to %s", o.notify.hosts())
 	h.Notify(ctx, &hub.Notifier{
 		URLs: o.notify, Detail: o.detail, Link: o.page, Client: &http.Client{}, Now: time.Now,
 		Pause: func(ctx context.Context, d time.Duration) {

@@ -32,6 +32,9 @@ func (o *options) flags(fs *flag.FlagSet) {
 	fs.StringVar(&o.serve.Cert, "tls-cert", "", "for hub: the certificate's `file` (PEM)")
 	fs.StringVar(&o.serve.Key, "tls-key", "", "for hub: the key's `file` (PEM)")
 	fs.BoolVar(&o.serve.Insecure, "insecure", false, "for hub: serve others without TLS, behind a proxy that has it")
+	fs.StringVar(&o.serve.Notify, "notify", "", "for hub: push a note when a session waits, to the topics of ntfy in this `file`")
+	fs.StringVar(&o.serve.Link, "notify-link", "", "for hub: the `address` at which a phone opens the hub's page from a push")
+	fs.BoolVar(&o.serve.Detail, "notify-detail", false, "for hub: push the first line of what is asked, too")
 	fs.BoolVar(&o.replace, "replace", false, "for join: leave the hub that this machine is joined to")
 	o.programs(fs)
 }

@@ -41,6 +41,7 @@ leaves the database.`,
 		examples: []front.Example{
 			{Line: "shinstall hub plugin hooks mcp revive", For: "everything, on the first machine"},
 			{Line: "shinstall hub --listen :7733 --tls-cert hub.pem --tls-key hub.key", For: "a hub that other machines reach"},
+			{Line: "shinstall hub --notify ~/.config/sessionhub/topics", For: "push a note to a phone when a session waits"},
 		},
 		target: func(c *front.Call, o options, t install.Tools, _ []string) (install.Target, error) {
 			a, err := account(c, t)

@@ -35,7 +35,7 @@ func (a *Answers) Install(ctx context.Context, r *Run) error {
 		return err
 	}
 	r.Note("answers", "who has a user token with the scope answer can now allow what sessions ask here, and so run commands as you, "+
-		"also while nobody sits at the screen; remote_answer_never keeps what you name at the screen; a program that runs as you can forge an answer (docs/answers.md)")
+		"also while nobody sits at the screen; the owner's token of shinstall hub has not that scope, shhub token add --user NAME --scope read,ask,answer makes one that has it; remote_answer_never keeps what you name at the screen; a program that runs as you can forge an answer (docs/answers.md)")
 	return nil
 }
 
@@ -68,7 +68,14 @@ func (a *Answers) write(r *Run, change func(old []byte) []byte) error {
 		return nil // there is nothing of ours
 	}
 	if r.DryRun && !f.same() { // the file may hold a token, so no diff of it is shown
-		r.tell(Step{Step: "answers", Outcome: Planned, Path: path, Detail: "the line " + answersKey})
+		detail := "the line " + answersKey + " would be written"
+		switch {
+		case len(f.New) == 0:
+			detail = "it would be removed: it holds nothing but the line " + answersKey
+		case !a.Allow:
+			detail = "the line " + answersKey + " would be as it was"
+		}
+		r.tell(Step{Step: "answers", Outcome: Planned, Path: path, Detail: detail})
 		return nil
 	}
 	return r.Write("answers", f)

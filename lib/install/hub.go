@@ -2,7 +2,6 @@ package install
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -22,10 +21,6 @@ const (
 	hubLook = 3 * time.Second
 )
 
-// ErrListen is wrapped by what is wrong with the words that say where the hub
-// shall listen.
-var ErrListen = errors.New("the hub can't listen so")
-
 // Hub runs the hub on this machine: a service of the user's, the two tokens that
 // a first user needs, and config.toml.
 type Hub struct {
@@ -38,43 +33,8 @@ type Hub struct {
 	Hostname string // whole, for others' addresses
 }
 
-// Serve is how `shhub serve` is to be run.
-type Serve struct {
-	Listen    string // HOST:PORT
-	Cert, Key string // files, for TLS
-	Insecure  bool   // others are served without TLS
-}
-
 // Name is "hub".
 func (h *Hub) Name() string { return "hub" }
-
-// check refuses what `shhub serve` would refuse, and then again at every
-// restart.
-func (s Serve) check() error {
-	host, port, err := net.SplitHostPort(s.Listen)
-	switch {
-	case err != nil || port == "" || port == "0":
-		return fmt.Errorf("--listen %q is no address: HOST:PORT is wanted: %w", s.Listen, ErrListen)
-	case (s.Cert == "") != (s.Key == ""):
-		return fmt.Errorf("--tls-cert and --tls-key go together: %w", ErrListen)
-	case s.Cert == "" && !s.Insecure && !isLoopback(host):
-		return fmt.Errorf("--listen %s is open to others without TLS, so tokens would travel in the clear: give --tls-cert and --tls-key, or --insecure behind a proxy that has TLS: %w", s.Listen, ErrListen)
-	}
-	for _, f := range []string{s.Cert, s.Key} {
-		if f == "" {
-			continue
-		}
-		if _, err := os.Stat(f); err != nil {
-			return fmt.Errorf("%w: %w", err, ErrListen)
-		}
-	}
-	return nil
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
 
 // url is where this machine reaches the hub. A certificate is made for a name.
 func (h *Hub) url() string {
@@ -100,7 +60,9 @@ func (h *Hub) url() string {
 // is not a shell's.
 func (h *Hub) job() (Job, error) {
 	argv := []string{h.Tools.Path("shhub"), "serve", "--db", h.Database, "--listen", h.Serve.Listen}
-	for _, f := range []struct{ flag, path string }{{"--tls-cert", h.Serve.Cert}, {"--tls-key", h.Serve.Key}} {
+	for _, f := range []struct{ flag, mark, path string }{
+		{"--tls-cert", "", h.Serve.Cert}, {"--tls-key", "", h.Serve.Key}, {"--notify", "@", h.Serve.notifyFile()},
+	} {
 		if f.path == "" {
 			continue
 		}
@@ -108,10 +70,18 @@ func (h *Hub) job() (Job, error) {
 		if err != nil {
 			return Job{}, err
 		}
-		argv = append(argv, f.flag, abs)
+		argv = append(argv, f.flag, f.mark+abs)
 	}
-	if h.Serve.Insecure {
-		argv = append(argv, "--insecure")
+	if h.Serve.Link != "" {
+		argv = append(argv, "--notify-link", h.Serve.Link)
+	}
+	for _, f := range []struct {
+		flag string
+		on   bool
+	}{{"--notify-detail", h.Serve.Detail}, {"--insecure", h.Serve.Insecure}} {
+		if f.on {
+			argv = append(argv, f.flag)
+		}
 	}
 	return Job{Argv: argv, Env: []string{"PATH=" + jobPath(argv[0])}, About: "The hub of sessionhub"}, nil
 }
