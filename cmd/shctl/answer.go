@@ -55,8 +55,8 @@ func (o *optional) String() string {
 
 func (o *optional) Set(s string) error {
 	n, err := strconv.Atoi(s)
-	if err != nil || n < 0 {
-		return errors.New("a number from 0 on is wanted")
+	if err != nil || n < 1 {
+		return errors.New("a number from 1 on is wanted")
 	}
 	o.n = &n
 	return nil
@@ -176,7 +176,14 @@ func chosen(s record.Session, id string) (record.Ask, error) {
 
 // post is the answer to an ask.
 func (r reply) post(decision []string, ask record.Ask) (record.AnswerPost, error) {
-	p := record.AnswerPost{InputSHA256: ask.InputSHA256, Behavior: record.Allow, Message: r.message, Always: r.always.n}
+	p := record.AnswerPost{InputSHA256: ask.InputSHA256, Behavior: record.Allow, Message: r.message}
+	if r.always.n != nil {
+		if *r.always.n > len(ask.Suggestions) {
+			return p, front.Fail(front.ExitData, fmt.Errorf("--always %d: it has %d suggestions", *r.always.n, len(ask.Suggestions)))
+		}
+		index := *r.always.n - 1 // people count from 1, as with --choose
+		p.Always = &index
+	}
 	if len(decision) == 1 {
 		if p.Behavior = record.Behavior(decision[0]); p.Behavior != record.Allow && p.Behavior != record.Deny {
 			return p, front.Usage("%q is neither allow nor deny", decision[0])

@@ -40,7 +40,7 @@ func printAsk(w io.Writer, session string, a record.Ask) {
 		return
 	}
 	for i, s := range a.Suggestions {
-		say("  ", fmt.Sprintf("--always %d: %s", i, suggestion(s)))
+		say("  ", fmt.Sprintf("--always %d: %s", i+1, suggestion(s)))
 	}
 	say("  ", howToAnswer(session, a))
 }

@@ -65,9 +65,9 @@ func TestPrintAsk(t *testing.T) {
 			}
 		}, `
   │ npm run x
-  --always 0: always allow Bash(npm run *), in this project, for you
-  --always 1: switch to the mode acceptEdits, for this session
-  --always 2: give access to /x, in all projects
+  --always 1: always allow Bash(npm run *), in this project, for you
+  --always 2: switch to the mode acceptEdits, for this session
+  --always 3: give access to /x, in all projects
   → shctl answer 0b5c0000 allow|deny`},
 	} {
 		a := open

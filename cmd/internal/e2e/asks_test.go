@@ -247,7 +247,7 @@ func (f *flow) forAll(pane, session string) {
 	if len(a.Suggestions) == 0 {
 		f.t.Fatalf("no suggestions: %+v", a)
 	}
-	f.asked(record.RequestDone, "answered", "answer", session, "allow", "--always", "0")
+	f.asked(record.RequestDone, "answered", "answer", session, "allow", "--always", "1")
 	f.over(session, a, record.HowAnswered)
 	f.untilState(session, record.Idle, record.Done)
 	f.wants(pane, "make first two")
