@@ -49,7 +49,7 @@ func sealBundle(ctx context.Context, c *front.Call, to string) error {
 }
 
 // sealStream seals while it checks. What comes before the end of the manifest
-// is held back until the recipient is known: some 8 MiB at most.
+// is held back until the recipient is known: 16 MiB at most.
 func sealStream(w io.Writer, in io.Reader, to string) error {
 	head := make(chan record.Manifest, 1)
 	checked := make(chan error, 1)
@@ -81,7 +81,10 @@ func sealStream(w io.Writer, in io.Reader, to string) error {
 	return s.close()
 }
 
-const copyBuffer = 256 << 10
+const (
+	copyBuffer = 256 << 10
+	maxHeld    = 16 << 20 // the largest manifest and what a decoder reads ahead
+)
 
 var errChecked = errors.New("the check is over")
 
@@ -101,6 +104,9 @@ func (s *sealer) Write(p []byte) (int, error) {
 				return 0, err
 			}
 		default:
+			if s.held.Len() > maxHeld {
+				return 0, fmt.Errorf("%w: its manifest does not come", bundle.ErrUnsound)
+			}
 			return s.held.Write(p)
 		}
 	}
