@@ -115,6 +115,22 @@ func compress(t testing.TB, b []byte) []byte {
 	return e.EncodeAll(b, nil)
 }
 
+// stored is a frame of blocks that are not compressed, which costs nothing.
+func stored(b []byte) []byte {
+	frame := []byte{0x28, 0xb5, 0x2f, 0xfd, 0, 0x38} // a window of 128 KiB, no checksum
+	for {
+		n := min(len(b), maxBlock)
+		head := n << 3
+		if n == len(b) {
+			head |= 1
+		}
+		frame = append(append(frame, byte(head), byte(head>>8), byte(head>>16)), b[:n]...)
+		if b = b[n:]; len(b) == 0 {
+			return frame
+		}
+	}
+}
+
 // entries are the manifest's entries of files, unchecked.
 func entries(t testing.TB, files []File) []record.ManifestEntry {
 	t.Helper()

@@ -45,7 +45,7 @@ func VerifySignature(signer string, manifest, signature []byte) error {
 
 func parseSigner(s string) (ed25519.PublicKey, error) {
 	b, err := base64.StdEncoding.Strict().DecodeString(s)
-	if err != nil || len(b) != ed25519.PublicKeySize {
+	if err != nil || len(b) != ed25519.PublicKeySize || len(s) != base64.StdEncoding.EncodedLen(len(b)) { // the decoder passes over line ends
 		return nil, fmt.Errorf("%w: the signer is not the base64 of %d bytes", ErrKey, ed25519.PublicKeySize)
 	}
 	return b, nil
