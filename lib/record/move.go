@@ -66,8 +66,12 @@ type Manifest struct {
 	From      string `json:"from"`      // the source machine's name
 	Recipient string `json:"recipient"` // the age recipient that the bundle is for
 	Signer    string `json:"signer"`    // base64 of the source's Ed25519 public key
-	At        Time   `json:"at"`
-	Claude    string `json:"claude"` // the version that wrote the transcript
+	// FromRecipient is the source's own age recipient, if it told: with the
+	// signer it makes the fingerprint that a person compares.
+	FromRecipient string `json:"from_recipient,omitempty"`
+
+	At     Time   `json:"at"`
+	Claude string `json:"claude"` // the version that wrote the transcript
 
 	Git ManifestGit `json:"git"`
 	// Dir is the session's directory relative to the work tree's top, "." for
@@ -98,6 +102,14 @@ type ManifestEntry struct {
 	Mode   uint32 `json:"mode"`             // permission bits
 	SHA256 string `json:"sha256,omitempty"` // hex; of a link: none
 	Link   string `json:"link,omitempty"`   // target of a symbolic link
+}
+
+// Signature is the second entry of a bundle: Ed25519ph over the bytes of the
+// manifest before it. Signer is the manifest's; both are base64.
+type Signature struct {
+	V         int    `json:"v"`
+	Signer    string `json:"signer"`
+	Signature string `json:"signature"`
 }
 
 // NotCarried is what stays on the source, and why.
