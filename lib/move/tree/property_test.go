@@ -96,6 +96,14 @@ func feed(t fataler, dir string, list []string, args ...string) {
 	}
 }
 
+// reachable leaves out what lies behind a link that took a folder's place.
+func reachable(dir string, list []string) []string {
+	return slices.DeleteFunc(list, func(name string) bool {
+		real, err := filepath.EvalSymlinks(filepath.Dir(filepath.Join(dir, name)))
+		return err == nil && real != filepath.Dir(filepath.Join(dir, name))
+	})
+}
+
 // scramble works in a source: files change, some are staged, some taken out
 // of the index, files change again, some are intended to be added.
 func scramble(t *rapid.T, dir string) {
@@ -105,7 +113,7 @@ func scramble(t *rapid.T, dir string) {
 	if rapid.Bool().Draw(t, "stage all") {
 		gitIn(t, dir, "add", "-A")
 	} else {
-		feed(t, dir, pick(t, "stage", listed(t, dir, "-m", "-o", "--exclude-standard")), "add", "-A")
+		feed(t, dir, pick(t, "stage", reachable(dir, listed(t, dir, "-m", "-o", "--exclude-standard"))), "add", "-A")
 	}
 	feed(t, dir, pick(t, "untrack", listed(t, dir)), "rm", "-q", "--cached", "-f")
 	for _, c := range drawChanges(t, "then", 5) {
@@ -114,7 +122,10 @@ func scramble(t *rapid.T, dir string) {
 	intend := pick(t, "intend", listed(t, dir, "-o", "--exclude-standard"))
 	feed(t, dir, intend, "add", "-N")
 	for _, name := range pick(t, "lose", intend) {
-		os.Remove(filepath.Join(dir, name))
+		// The mark of a lost file has the usual mode on the target.
+		if fi, err := os.Lstat(filepath.Join(dir, name)); err == nil && fi.Mode().Type() == 0 && fi.Mode()&0o111 == 0 {
+			os.Remove(filepath.Join(dir, name))
+		}
 	}
 }
 

@@ -251,12 +251,17 @@ func (u *undoing) patches(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return u.reverse(ctx, staged, facts(now), "--cached")
+	other, err := u.reverse(ctx, staged, facts(now), "--cached")
+	for _, name := range other {
+		u.keep("what is staged of " + show(name))
+	}
+	return err
 }
 
 // reverseTree takes the changes back from the files of the work tree: first
 // against the index that the source had, then against the commit.
 func (u *undoing) reverseTree(ctx context.Context, staged, changes string) error {
+	var other []string
 	for _, patch := range []string{changes, staged} {
 		if patch == "" {
 			continue
@@ -278,8 +283,39 @@ func (u *undoing) reverseTree(ctx context.Context, staged, changes string) error
 		if err := u.newFiles(ctx, patch, now); err != nil {
 			return err
 		}
-		if err := u.reverse(ctx, patch, now); err != nil {
+		changed, err := u.reverse(ctx, patch, now)
+		if err != nil {
 			return err
+		}
+		other = append(other, changed...)
+	}
+	return u.keepOthers(ctx, other)
+}
+
+// keepOthers names those paths that are not as the move left them, unless
+// they are as they were before it: an earlier Undo had come so far.
+func (u *undoing) keepOthers(ctx context.Context, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	scratch, err := u.scratch(ctx)
+	if err != nil {
+		return err
+	}
+	list, err := sectionsOf(ctx, scratch, u.steps.Private, "--ignore-submodules=all")
+	if err != nil {
+		return err
+	}
+	entries, err := readEntries(ctx, scratch)
+	if err != nil {
+		return err
+	}
+	now, had := facts(list), paths(entries)
+	for _, name := range names {
+		_, err := os.Lstat(filepath.Join(u.tree.top, name))
+		isBack := now[name] == "" && (err != nil || slices.Contains(had, name))
+		if !isBack {
+			u.keep(show(name))
 		}
 	}
 	return nil
@@ -341,28 +377,30 @@ func (u *undoing) newFiles(ctx context.Context, patch string, now map[string]str
 }
 
 // reverse takes back those sections of a patch whose path is as the patch
-// left it. A path that now does not name was never changed, or is back.
-func (u *undoing) reverse(ctx context.Context, patch string, now map[string]string, args ...string) error {
+// left it, and tells which paths are something else. One that now does not
+// name was never changed, or is back.
+func (u *undoing) reverse(ctx context.Context, patch string, now map[string]string, args ...string) (other []string, err error) {
 	list, err := sections(patch)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	want := facts(list)
 	for name, fact := range now {
 		if w, ours := want[name]; ours && w != fact {
-			u.keep(show(name))
+			other = append(other, name)
 		}
 	}
+	slices.Sort(other)
 	part := filepath.Join(u.steps.Private, "back.patch")
 	f, err := os.OpenFile(part, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	n, err := copySections(f, patch, list, func(s section) bool { return now[s.path] == want[s.path] })
 	if err := errors.Join(err, f.Close()); err != nil || n == 0 {
-		return err
+		return other, err
 	}
-	return u.tree.Pipe(ctx, nil, nil, append(append([]string{"apply", "-R", "--binary"}, args...), part)...)
+	return other, u.tree.Pipe(ctx, nil, nil, append(append([]string{"apply", "-R", "--binary"}, args...), part)...)
 }
 
 // dropIntent takes the marks of `git add -N` away that are only marks still.

@@ -210,11 +210,21 @@ func newWorld(t fataler, dir string) world {
 	from := buildTemplate(t)
 	w := world{filepath.Join(from, "origin.git"), filepath.Join(dir, "source"), filepath.Join(dir, "target")}
 	for _, to := range []string{w.source, w.target} {
-		if out, err := exec.Command("cp", "-a", filepath.Join(from, filepath.Base(to)), to).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		copyTree(t, filepath.Join(from, filepath.Base(to)), to)
 	}
 	return w
+}
+
+// copyTree copies with times, so that an index stays true; os.CopyFS would
+// also refuse names that are not UTF-8.
+func copyTree(t fataler, from, to string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		t.Fatalf("%v", err)
+	}
+	if out, err := exec.Command("cp", "-a", from, to).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
 }
 
 func tempDir(t testing.TB) string {
