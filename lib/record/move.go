@@ -91,8 +91,16 @@ type ManifestGit struct {
 	// Top is the work tree's path on the source: of several clones on the
 	// target, the one at the like path is taken.
 	Top string `json:"top"`
-	// IntentToAdd are the paths of `git add -N`, relative to the top.
+	// Upstream is the branch of origin that Branch follows, such as "main";
+	// empty when it follows none, or one of another remote.
+	Upstream string `json:"upstream,omitempty"`
+	// IntentToAdd are the paths of `git add -N`, relative to the top. Paths
+	// that are not UTF-8 are quoted as Git does.
 	IntentToAdd []string `json:"intent_to_add,omitempty"`
+	// Filters are the filters that files pass through ("lfs"), Submodules the
+	// paths of those that are checked out: a target lacks neither.
+	Filters    []string `json:"filters,omitempty"`
+	Submodules []string `json:"submodules,omitempty"`
 }
 
 // ManifestEntry is one entry of the tar after manifest and signature.

@@ -1,0 +1,152 @@
+package tree
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strings"
+	"unicode"
+
+	"sessionhub/lib/git"
+	"sessionhub/lib/record"
+)
+
+// Incoming is what arrives: a manifest's facts, and files of a private folder
+// that were verified against it.
+type Incoming struct {
+	Move string
+	Git  record.ManifestGit
+	Dir  string // of the session, relative to the top
+	// Staged, Changes and Commits are paths of files, empty where the bundle
+	// has none.
+	Staged, Changes, Commits string
+	Untracked                []File
+	// Open reads an untracked file.
+	Open func(File) (io.ReadCloser, error)
+}
+
+// untrackedPrefix is where a bundle keeps untracked files.
+const untrackedPrefix = "untracked/"
+
+// EntryName is the name of an untracked file in a bundle: paths are bytes, a
+// manifest is Unicode.
+func EntryName(f File) string { return untrackedPrefix + git.Quote(f.Path) }
+
+// Unpacked is what lies in the private folder dir that a bundle with this
+// manifest was unpacked and verified into, each entry at its name.
+func Unpacked(dir string, m *record.Manifest) (*Incoming, error) {
+	in := &Incoming{Move: m.Move, Git: m.Git, Dir: m.Dir}
+	for _, e := range m.Entries {
+		switch e.Name {
+		case "staged.patch":
+			in.Staged = filepath.Join(dir, e.Name)
+		case "changes.patch":
+			in.Changes = filepath.Join(dir, e.Name)
+		case "commits.bundle":
+			in.Commits = filepath.Join(dir, e.Name)
+		}
+		quoted, ok := strings.CutPrefix(e.Name, untrackedPrefix)
+		if !ok {
+			continue
+		}
+		name, err := git.Unquote(quoted)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", show(e.Name), err)
+		}
+		in.Untracked = append(in.Untracked, File{Path: name, Size: e.Size, Mode: e.Mode, Link: e.Link, SHA256: e.SHA256})
+	}
+	in.Open = func(f File) (io.ReadCloser, error) { return openFile(dir, EntryName(f)) }
+	return in, nil
+}
+
+// patched are the sections of both patches.
+type patched struct{ staged, changes []section }
+
+func (in *Incoming) patched() (p patched, err error) {
+	if p.staged, err = sections(in.Staged); err != nil {
+		return p, err
+	}
+	p.changes, err = sections(in.Changes)
+	return p, err
+}
+
+// created are the paths that the move brings into being.
+func (in *Incoming) created(p patched) []string {
+	var list []string
+	for _, s := range append(p.staged[:len(p.staged):len(p.staged)], p.changes...) {
+		if s.created {
+			list = append(list, s.path)
+		}
+	}
+	for _, f := range in.Untracked {
+		list = append(list, f.Path)
+	}
+	return list
+}
+
+// check refuses what no honest source sends: a branch or path that leads
+// elsewhere.
+func (in *Incoming) check(ctx context.Context, r git.Repo, p patched) error {
+	if err := record.CheckID("move", in.Move); err != nil {
+		return err
+	}
+	const way = "the bundle is not one of shmove's: take it from its source again"
+	name, err := r.Line(ctx, "check-ref-format", "--branch", in.Git.Branch)
+	if err != nil || name != in.Git.Branch || strings.HasPrefix(name, "-") {
+		return refuse(Hostile, way, "the branch is called %s", in.Git.Branch)
+	}
+	if len(in.Git.Head) < 40 || strings.Trim(in.Git.Head, "0123456789abcdef") != "" {
+		return refuse(Hostile, way, "the commit is called %s", in.Git.Head)
+	}
+	list := in.created(p)
+	for _, s := range append(p.staged[:len(p.staged):len(p.staged)], p.changes...) {
+		list = append(list, s.path)
+		if s.gitlink {
+			return refuse(Hostile, way, "a patch changes the submodule %s", s.path)
+		}
+	}
+	for _, quoted := range in.Git.IntentToAdd {
+		name, err := git.Unquote(quoted)
+		if err != nil {
+			return refuse(Hostile, way, "a path is spelled %s", quoted)
+		}
+		list = append(list, name)
+	}
+	if in.Dir != "." {
+		list = append(list, in.Dir)
+	}
+	for _, name := range list {
+		if !inside(name) {
+			return refuse(Hostile, way, "the path %s leads out of the work tree", name)
+		}
+	}
+	for _, f := range in.Untracked {
+		if fs.FileMode(f.Mode)&^fs.ModePerm != 0 {
+			return refuse(Hostile, way, "%s has the mode %o", f.Path, f.Mode)
+		}
+	}
+	return nil
+}
+
+// inside reports whether a path stays in the work tree, and out of its .git
+// in every spelling that some file system takes for it.
+func inside(name string) bool {
+	if name == "" || name == "." || strings.HasPrefix(name, "/") || path.Clean(name) != name || strings.ContainsRune(name, 0) {
+		return false
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		plain := strings.Map(func(r rune) rune {
+			if unicode.Is(unicode.Cf, r) { // HFS+ overlooks them
+				return -1
+			}
+			return unicode.ToLower(r)
+		}, part)
+		if part == ".." || plain == ".git" || plain == "git~1" {
+			return false
+		}
+	}
+	return true
+}
