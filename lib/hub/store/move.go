@@ -192,8 +192,8 @@ func (s *Store) withMoves(ctx context.Context, list []record.Session) error {
 	return nil
 }
 
-// CheckNotMoving refuses what else is asked of a session while it moves.
-func CheckNotMoving(tx *Tx, session string, now time.Time) error {
+// checkNotMoving refuses what else is asked of a session while it moves.
+func checkNotMoving(tx *Tx, session string, now time.Time) error {
 	m, ok, err := one(tx, scanMove, "SELECT "+moveColumns+" FROM moves WHERE ended_at = 0 AND session = ?", session)
 	if err != nil {
 		return fmt.Errorf("move: %w", err)

@@ -90,6 +90,9 @@ func AddRequest(tx *Tx, o Order, now time.Time) (record.Request, error) {
 	if known {
 		return old.record(), nil
 	}
+	if err := checkNotMoving(tx, o.Session, now); err != nil {
+		return record.Request{}, err
+	}
 	body, err := json.Marshal(payload{Text: o.Text, AsCommand: o.AsCommand, Start: o.Start, Answer: o.Answer})
 	if err != nil {
 		return record.Request{}, fmt.Errorf("request: %w", err)
