@@ -16,7 +16,8 @@ func backupVerb() front.Verb {
 		Name: "backup", Args: "[flags] FILE", Short: "write a consistent copy while the hub runs",
 		Long: `Writes a copy of the database to FILE (0600), whole or not at all; an older FILE
 is replaced. To restore it, stop the hub and put the copy in the database's
-place.`,
+place. Bundles of moves that are under way are not in it: such a move fails when
+a restored hub starts, and its session is restarted where it was.`,
 		Flags: func(fs *flag.FlagSet) { dbFlag(fs, &db) },
 		Run: func(ctx context.Context, c *front.Call) error {
 			if len(c.Args) != 1 {
@@ -42,7 +43,8 @@ func checkVerb() front.Verb {
 	return front.Verb{
 		Name: "check", Args: "[flags]", Short: "tell whether the database is sound",
 		Long: `Checks the file's integrity, its references and what must hold of sessions, and
-counts what was recorded.`,
+counts what was recorded. The bundles of moves that are under way must be there;
+stray files beside them are counted, and go when the hub starts.`,
 		Flags: func(fs *flag.FlagSet) { dbFlag(fs, &db) },
 		Run: func(ctx context.Context, c *front.Call) error {
 			if err := noArgs(c); err != nil {
@@ -68,6 +70,8 @@ type checkResult struct {
 	Schema  int      `json:"schema"`
 	Events  int      `json:"events"`
 	Reports int      `json:"reports"`
+	Bundles int      `json:"bundles"` // of moves that are under way
+	Strays  int      `json:"strays"`  // files that no move needs
 }
 
 func check(ctx context.Context, c *front.Call, db string) (checkResult, error) {
@@ -92,6 +96,10 @@ func check(ctx context.Context, c *front.Call, db string) (checkResult, error) {
 	if damaged(&r, err) {
 		return r, nil
 	}
+	if err != nil {
+		return r, err
+	}
+	r.Bundles, r.Strays, err = s.Bundles(ctx)
 	r.Events, r.Reports, r.Sound = len(books.Events), len(books.Reports), len(r.Wrong) == 0
 	return r, err
 }

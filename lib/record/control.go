@@ -142,6 +142,7 @@ type Claim struct {
 	AsCommand bool          `json:"as_command,omitempty"`
 	Start     *Start        `json:"start,omitempty"`
 	Answer    *Answer       `json:"answer,omitempty"`
+	Move      *ClaimMove    `json:"move,omitempty"`
 }
 
 // ClaimSession is what the hub knows of the session of a claim.
@@ -178,6 +179,16 @@ func (c *Claim) Validate() error {
 		}
 		if err := c.Answer.Validate(); err != nil {
 			return err
+		}
+	case ActionMoveCheck, ActionMoveOut, ActionMoveIn, ActionMoveFinish:
+		if c.Move == nil {
+			return errors.New(`"move" is missing`)
+		}
+		if err := c.Move.Validate(); err != nil {
+			return err
+		}
+		if c.Session != nil && c.Session.Session != c.Move.Session {
+			return errors.New(`"session" is not the session of the move`)
 		}
 	case "":
 		return errors.New(`"action" is missing`)
