@@ -6,11 +6,15 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os/signal"
+	"slices"
+	"syscall"
 
 	"sessionhub/cmd/internal/front"
 	"sessionhub/lib/lock"
 	"sessionhub/lib/move"
 	"sessionhub/lib/record"
+	"sessionhub/lib/seal"
 	"sessionhub/lib/session"
 )
 
@@ -97,10 +101,14 @@ func carryOut(ctx context.Context, c *front.Call, actions []record.Action, f fun
 	if err := claim.Validate(); err != nil {
 		return front.Fail(front.ExitData, fmt.Errorf("claim: %w", err))
 	}
-	if !contains(actions, claim.Action) {
+	if !slices.Contains(actions, claim.Action) {
 		return front.Fail(front.ExitData, fmt.Errorf("claim: its action is %s, not %s", claim.Action, actions[len(actions)-1]))
 	}
+	signal.Ignore(syscall.SIGPIPE) // who started it may be gone, and it goes on
 	e, err := newEnd(c, toLog(c))
+	if errors.Is(err, seal.ErrKeyFile) && (claim.Action == record.ActionMoveCheck || claim.Action == record.ActionMoveOut) {
+		return front.PrintJSON(c.Stdout, record.Result{V: record.Version, ID: claim.ID, State: record.RequestFailed, Detail: "this watcher has no move key: " + err.Error()})
+	}
 	if err != nil {
 		return err
 	}
@@ -114,15 +122,6 @@ func carryOut(ctx context.Context, c *front.Call, actions []record.Action, f fun
 	res.ID = claim.ID
 	front.PrintJSON(c.Stdout, res) // nobody may be there to read it
 	return nil
-}
-
-func contains(list []record.Action, a record.Action) bool {
-	for _, b := range list {
-		if a == b {
-			return true
-		}
-	}
-	return false
 }
 
 // busyOr gives what may be tried again its exit status.

@@ -26,7 +26,10 @@ func tool() front.Tool {
 age for the one machine that is to have it. Stock tools can read one:
 
   age -d -i ~/.config/sessionhub/move.key b.age | tar --zstd -t`,
-		Verbs: []front.Verb{keyVerb(), sealVerb(), openVerb()},
+		Verbs: []front.Verb{
+			keyVerb(), packVerb(), sealVerb(), openVerb(), checkVerb(), applyVerb(), undoVerb(),
+			outVerb(), inVerb(), finishVerb(), recoverVerb(), listVerb(), restoreVerb(),
+		},
 		See:   []string{"shctl(1)", "age(1)", "tar(1)"},
 	}
 }

@@ -116,7 +116,7 @@ func (i *In) run(ctx context.Context, h *held, old bool) (record.Result, error) 
 		next := NextTarget(p, i.do(ctx, h))
 		if next == p { // the hub did not answer: nobody else ends the move, so it waits
 			if ctx.Err() != nil || i.Now().After(settle) {
-				return record.Result{}, fmt.Errorf("%w: shmove recover goes on", errUnsettled)
+				return record.Result{}, fmt.Errorf("%w: shmove recover goes on", ErrUnsettled)
 			}
 			i.Pause(ctx, pause)
 			pause = min(2*pause, maxPostWait)
@@ -322,5 +322,5 @@ func (i *In) end(ctx context.Context, h *held, state record.MoveState) Seen {
 // to recover.
 const settleWait = 10 * time.Minute
 
-// errUnsettled is the error of a move whose end the hub does not know yet.
-var errUnsettled = errors.New("the hub is out of reach")
+// ErrUnsettled is the error of a move whose end the hub does not know yet.
+var ErrUnsettled = errors.New("the hub is out of reach")

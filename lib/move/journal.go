@@ -51,6 +51,7 @@ type Journal struct {
 	PaneID     string         `json:"pane_id,omitempty"`
 	Transcript string         `json:"transcript,omitempty"`
 	Head       string         `json:"head,omitempty"`
+	Version    string         `json:"version,omitempty"` // of Claude Code
 	Bundle     *record.Bundle `json:"bundle,omitempty"`
 
 	// Of the target: what was changed, and where Claude was started.

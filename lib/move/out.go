@@ -145,7 +145,7 @@ func (o *Out) check(ctx context.Context, h *held) error {
 		return in("push", err)
 	}
 	o.tell("push", "%s", did)
-	h.Head, h.Transcript = l.Manifest.Git.Head, l.Files.Transcript
+	h.Head, h.Transcript, h.Version = l.Manifest.Git.Head, l.Files.Transcript, version
 	return o.checkPane(ctx, h) // a push can take minutes
 }
 
@@ -211,17 +211,13 @@ func (o *Out) pack(ctx context.Context, h *held) error {
 	if err := fresh(dir); err != nil {
 		return in("build bundle", err)
 	}
-	version, err := o.Claude(ctx) // its process is gone
-	if err != nil {
-		return in("build bundle", err)
-	}
 	patches, scratch := filepath.Join(dir, "patches"), filepath.Join(dir, "scratch")
 	for _, d := range []string{patches, scratch} {
 		if err := fresh(d); err != nil {
 			return in("build bundle", err)
 		}
 	}
-	l, err := o.Plan(ctx, o.packing(h, version), patches)
+	l, err := o.Plan(ctx, o.packing(h, h.Version), patches)
 	if err != nil {
 		return err
 	}

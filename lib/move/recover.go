@@ -38,7 +38,7 @@ func (e *End) Recover(ctx context.Context, out *Out) ([]Recovered, error) {
 
 func (e *End) recover(ctx context.Context, out *Out, j Journal) (Recovered, error) {
 	r := Recovered{Move: j.ID, Session: j.Session, Role: j.Role, Was: j.Phase, At: j.At}
-	h, old, err := e.open(j.ID, nil)
+	h, _, err := e.open(j.ID, nil)
 	if errors.Is(err, lock.ErrBusy) {
 		r.Busy = true
 		return r, nil
@@ -47,9 +47,10 @@ func (e *End) recover(ctx context.Context, out *Out, j Journal) (Recovered, erro
 		return r, err
 	}
 	defer h.release()
-	if !old || h.Claim == nil { // by hand: undo is a person's
-		r.Waits = true
-		return r, nil
+	if h.Claim == nil { // by hand: undo is a person's
+		settled, err := h.settleApplied()
+		r.Waits = !settled
+		return r, err
 	}
 	if h.Phase == Over { // only notes are left
 		if h.flushNotes(ctx) {

@@ -206,6 +206,7 @@ type Result struct {
 	State  RequestState `json:"state"`
 	Detail string       `json:"detail,omitempty"`
 	URL    string       `json:"url,omitempty"`
+	Claude string       `json:"claude,omitempty"` // of a move_check: the version that would go on there
 }
 
 // Validate checks what a machine answers.

@@ -78,6 +78,8 @@ type Manifest struct {
 	// the top itself; Cwd is its absolute path on the source.
 	Dir string `json:"dir"`
 	Cwd string `json:"cwd"`
+	// Transcript is its absolute path on the source: lines name the folder beside it.
+	Transcript string `json:"transcript,omitempty"`
 
 	Entries    []ManifestEntry `json:"entries"`
 	NotCarried []NotCarried    `json:"not_carried"`

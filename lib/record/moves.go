@@ -67,6 +67,7 @@ type ClaimMove struct {
 	Keys           MoveKeys  `json:"keys"`
 	Worktree       bool      `json:"worktree,omitempty"`
 	StopBackground bool      `json:"stop_background,omitempty"`
+	TargetClaude   string    `json:"target_claude,omitempty"` // its version on the target, as move_check found it
 	Bundle         *Bundle   `json:"bundle,omitempty"`
 	Cwd            string    `json:"cwd"` // of the session on the source, when the move was asked for
 	Git            *Git      `json:"git,omitempty"`

@@ -64,3 +64,9 @@ func parseRecipient(s string) (age.Recipient, error) {
 	}
 	return nil, fmt.Errorf("%w: the recipient is no age recipient (age1pq1… or age1…)", ErrKey)
 }
+
+// CheckRecipient checks that s is an age recipient that a machine can have.
+func CheckRecipient(s string) error {
+	_, err := parseRecipient(s)
+	return err
+}

@@ -54,14 +54,15 @@ type move struct {
 	size                            int64
 	sha                             string
 	read                            bool
+	claude                          string // the target's version, as move_check found it
 }
 
 const moveColumns = "seq, id, session, source, target, worktree, stop_background, cwd, git, state, detail, notes, result, " +
-	"created_at, deadline, ended_at, out_at, bundle_size, bundle_sha256, read"
+	"created_at, deadline, ended_at, out_at, bundle_size, bundle_sha256, read, target_claude"
 
 func scanMove(rows *sql.Rows) (m move, err error) {
 	return m, rows.Scan(&m.seq, &m.id, &m.session, &m.source, &m.target, &m.worktree, &m.stopBackground, &m.cwd, &m.git, &m.state, &m.detail,
-		&m.notes, &m.result, &m.created, &m.deadline, &m.ended, &m.outAt, &m.size, &m.sha, &m.read)
+		&m.notes, &m.result, &m.created, &m.deadline, &m.ended, &m.outAt, &m.size, &m.sha, &m.read, &m.claude)
 }
 
 func (m *move) record() record.Move {
@@ -123,8 +124,8 @@ func (m *move) enter(state record.MoveState, now time.Time) {
 // save writes what of a move changes, and tells those who watch.
 func (m *move) save(tx *Tx) error {
 	err := tx.exec(`UPDATE moves SET state = ?, detail = ?, notes = ?, result = ?, deadline = ?, ended_at = ?, out_at = ?, bundle_size = ?,
-		bundle_sha256 = ?, read = ? WHERE id = ?`,
-		string(m.state), m.detail, m.notes, m.result, m.deadline, m.ended, m.outAt, m.size, m.sha, m.read, m.id)
+		bundle_sha256 = ?, read = ?, target_claude = ? WHERE id = ?`,
+		string(m.state), m.detail, m.notes, m.result, m.deadline, m.ended, m.outAt, m.size, m.sha, m.read, m.claude, m.id)
 	if err != nil {
 		return fmt.Errorf("move %s: %w", m.id, err)
 	}

@@ -52,7 +52,7 @@ func claimMove(tx *Tx, r *request, now time.Time) (*record.ClaimMove, error) {
 	}
 	c := &record.ClaimMove{
 		ID: m.id, Session: m.session, From: m.source, To: m.target, State: m.state, Detail: m.detail, Worktree: m.worktree,
-		StopBackground: m.stopBackground, Bundle: m.bundle(), Cwd: m.cwd,
+		StopBackground: m.stopBackground, Bundle: m.bundle(), Cwd: m.cwd, TargetClaude: m.claude,
 	}
 	if m.git != "" {
 		if err := json.Unmarshal([]byte(m.git), &c.Git); err != nil {
@@ -89,6 +89,7 @@ func finishStep(tx *Tx, r *request, res record.Result, now time.Time) error {
 		if !ok {
 			return m.end(tx, record.MoveFailed, res.Detail, now)
 		}
+		m.claude = clean(res.Claude, maxText)
 		m.enter(record.MovePacking, now)
 		if err := m.ask(tx, record.ActionMoveOut, m.source, now); err != nil {
 			return fmt.Errorf("move: %w", err)

@@ -102,7 +102,7 @@ CREATE TABLE moves (
   state TEXT NOT NULL, detail TEXT NOT NULL DEFAULT '', notes TEXT NOT NULL DEFAULT '[]', result TEXT NOT NULL DEFAULT '',
   created_at INTEGER NOT NULL, deadline INTEGER NOT NULL, ended_at INTEGER NOT NULL DEFAULT 0, out_at INTEGER NOT NULL DEFAULT 0,
   bundle_size INTEGER NOT NULL DEFAULT 0, bundle_sha256 TEXT NOT NULL DEFAULT '',
-  origin TEXT UNIQUE, hash BLOB, read INTEGER NOT NULL DEFAULT 0
+  origin TEXT UNIQUE, hash BLOB, read INTEGER NOT NULL DEFAULT 0, target_claude TEXT NOT NULL DEFAULT ''
 );
 CREATE UNIQUE INDEX moves_open ON moves (session) WHERE ended_at = 0;
 CREATE INDEX moves_ended ON moves (ended_at) WHERE ended_at > 0;
