@@ -150,4 +150,3 @@ func scratch(dir state.Dir) (string, func(), error) {
 	path, err := os.MkdirTemp(string(dir), "shmove.")
 	return path, func() { os.RemoveAll(path) }, err
 }
-

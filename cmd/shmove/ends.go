@@ -115,7 +115,8 @@ func carryOut(ctx context.Context, c *front.Call, actions []record.Action, f fun
 	if err := withHub(c, e); err != nil {
 		return err
 	}
-	res, err := f(ctx, e, claim)
+	// A move is not cut by whoever stops: its journal is for kills alone.
+	res, err := f(context.WithoutCancel(ctx), e, claim)
 	if err != nil {
 		return busyOr(err)
 	}

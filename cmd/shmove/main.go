@@ -30,7 +30,7 @@ age for the one machine that is to have it. Stock tools can read one:
 			keyVerb(), packVerb(), sealVerb(), openVerb(), checkVerb(), applyVerb(), undoVerb(),
 			outVerb(), inVerb(), finishVerb(), recoverVerb(), listVerb(), restoreVerb(),
 		},
-		See:   []string{"shctl(1)", "age(1)", "tar(1)"},
+		See: []string{"shctl(1)", "age(1)", "tar(1)"},
 	}
 }
 
