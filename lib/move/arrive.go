@@ -135,10 +135,7 @@ func (e *End) clone(ctx context.Context, t *tree.Target, dir string) error {
 		return in("check clone", err)
 	}
 	a := &against{clone: t.Clone, list: list}
-	top := t.Clone
-	if t.Worktree != "" {
-		top = t.Worktree
-	} else if at, ok := git.Read(ctx, t.Clone); !ok || at.Branch != t.In.Git.Branch {
+	if at, ok := git.Read(ctx, t.Clone); t.Worktree == "" && (!ok || at.Branch != t.In.Git.Branch) {
 		if a.inUse, err = e.Desk.InUse(ctx, t.Clone); err != nil {
 			return in("check clone", err)
 		}
@@ -146,11 +143,11 @@ func (e *End) clone(ctx context.Context, t *tree.Target, dir string) error {
 	if len(list) > 0 || a.inUse != "" {
 		return in("check clone", a)
 	}
-	return in("check clone", e.trusted(t.Clone, filepath.Join(top, dir)))
+	return in("check clone", e.trusted(t.Clone, filepath.Join(t.Clone, dir)))
 }
 
 // trusted: Claude asks before it starts in a folder that it does not know.
-// Trust covers a repository's subdirectories, and its other work trees are new.
+// Trust in a repository covers its linked work trees (seen with 2.1.332).
 func (e *End) trusted(clone, dir string) error {
 	ok, err := claude.Trusted(e.Home, dir, clone)
 	if err != nil {
@@ -203,7 +200,7 @@ func (e *End) undo(ctx context.Context, h *held) (string, error) {
 		return "; putting the clone back failed: " + clean(err.Error()), nil
 	}
 	h.Steps = nil
-	return u.String(), nil
+	return "; " + u.String(), nil
 }
 
 // notCarried lists what stayed on the source.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"sessionhub/lib/claude"
@@ -62,6 +63,14 @@ type End struct {
 	LockWait time.Duration
 	// Tell is told of each step as it is done, for who watches.
 	Tell func(Step)
+
+	at func(p Phase, done bool) // tests look, and crash, before and after each phase
+}
+
+func (e *End) reach(p Phase, done bool) {
+	if e.at != nil {
+		e.at(p, done)
+	}
 }
 
 // Step is a line of what shmove prints: one thing that was done, or not.
@@ -100,8 +109,8 @@ func (e *stepError) Error() string { return e.step + ": " + e.err.Error() }
 func (e *stepError) Unwrap() error { return e.err }
 
 func in(step string, err error) error {
-	if err == nil {
-		return nil
+	if err == nil || strings.HasPrefix(err.Error(), step+": ") {
+		return err
 	}
 	return &stepError{step, err}
 }

@@ -35,6 +35,7 @@ func (e *End) Finish(ctx context.Context, c record.Claim) (record.Result, error)
 	if err := h.enter(p); err != nil {
 		return record.Result{}, err
 	}
+	e.reach(p, false)
 	switch p {
 	case FinishArchive:
 		if err := e.archive(ctx, h); err != nil {
@@ -50,6 +51,7 @@ func (e *End) Finish(ctx context.Context, c record.Claim) (record.Result, error)
 	default:
 		return record.Result{}, fmt.Errorf("the move has not ended: it is %s", m.State)
 	}
+	e.reach(p, true)
 	h.Leaving = false
 	if len(h.Notes) > 0 {
 		res.Detail = h.Notes[len(h.Notes)-1]

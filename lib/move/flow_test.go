@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"sessionhub/lib/git"
 	"sessionhub/lib/record"
@@ -139,5 +140,124 @@ func TestAMoveIsRefusedWhileTheSessionRuns(t *testing.T) {
 				t.Errorf("the tower keeps %v", left)
 			}
 		})
+	}
+}
+
+// Claude can't start there: the clone and Claude's home are put back, and the
+// session is taken up again in its old pane.
+func TestClaudeDoesNotStartThere(t *testing.T) {
+	p := newPair(t)
+	id := p.tower.claude("hello")
+	p.tower.dirty()
+	before, there := p.tower.status(), p.laptop.status()
+	p.laptop.end.at = func(phase Phase, done bool) {
+		if phase != TargetStart || done {
+			return
+		}
+		// The folder became a file's, so the workspace can't be opened there.
+		if err := os.Rename(p.laptop.clone, p.laptop.clone+".away"); err != nil {
+			t.Error(err)
+		}
+	}
+	p.laptop.desk().Timing.Detect, p.laptop.desk().Timing.Ready = time.Second, time.Second
+	mv := p.ask(id, record.MovePost{To: "laptop"})
+	p.tower.work()  // nothing: the laptop is asked first
+	p.laptop.work() // check
+	p.tower.work()  // out
+	p.laptop.end.Tell = func(s Step) {
+		p.laptop.steps = append(p.laptop.steps, s)
+		if s.Step == "start" && !s.OK {
+			if err := os.Rename(p.laptop.clone+".away", p.laptop.clone); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	p.drive()
+	mv = p.now(mv.ID)
+	if mv.State != record.MoveFailed || !strings.HasPrefix(mv.Detail, "start: ") || !strings.HasSuffix(mv.Detail, "; the clone is back on main") {
+		t.Fatalf("%+v", mv)
+	}
+	if p.runs(id) != "tower" || p.transcripts(id) != "tower" || p.tower.status() != before || p.laptop.status() != there {
+		t.Errorf("it runs at %s, transcripts at %s\n%s\n%s", p.runs(id), p.transcripts(id), p.tower.status(), p.laptop.status())
+	}
+	p.tower.say(id, "still here")
+	if at := p.tower.desk().Gate(t.Context(), id).PaneID; at != "w1:p1" {
+		t.Errorf("it was taken up in %s, not in its old pane", at)
+	}
+}
+
+// A clone in which somebody works gets a work tree of its own beside it, where
+// the person allowed that.
+func TestAMoveIntoAWorktree(t *testing.T) {
+	p := newPair(t)
+	id := p.tower.claude("hello")
+	p.git(p.tower.clone, "checkout", "-q", "-b", "feature")
+	p.write(p.tower.clone, "feature.go", "package main\n")
+	p.laptop.claude()
+	p.write(p.laptop.clone, "main.go", "theirs\n")
+	there := p.laptop.status()
+	mv := p.move(id, record.MovePost{To: "laptop"})
+	if mv.State != record.MoveFailed || !strings.Contains(mv.Detail, "check clone: ") {
+		t.Fatalf("%+v", mv)
+	}
+	mv = p.move(id, record.MovePost{To: "laptop", Worktree: true})
+	if mv.State != record.MoveDone || !strings.Contains(mv.Detail, p.laptop.clone+"-feature-") {
+		t.Fatalf("%+v\n%+v", mv, p.laptop.steps)
+	}
+	if p.laptop.status() != there {
+		t.Errorf("the clone changed:\n%s", p.laptop.status())
+	}
+	if p.runs(id) != "laptop" {
+		t.Errorf("it runs at %s", p.runs(id))
+	}
+}
+
+// A move can be taken back until the hub has its bundle; the session stays or
+// comes back.
+func TestAMoveIsCancelled(t *testing.T) {
+	for _, at := range []point{{SourceCheck, true}, {SourceEnd, false}, {SourceEnd, true}, {SourceUpload, false}} {
+		t.Run(string(at.phase), func(t *testing.T) {
+			c := &clock{}
+			p, mv, tower, laptop := started(t, c)
+			p.on(at, func() {
+				if _, err := p.person.CancelMove(t.Context(), mv.ID); err != nil {
+					t.Error(err)
+				}
+			})
+			mv = p.settles(c, mv)
+			if mv.State != record.MoveCancelled || p.runs(p.id) != "tower" || p.tower.status() != tower || p.laptop.status() != laptop {
+				t.Errorf("%+v, it runs at %s", mv, p.runs(p.id))
+			}
+		})
+	}
+}
+
+// Background work is named and not ended; where that is allowed, it is.
+func TestAMoveWithBackgroundWork(t *testing.T) {
+	p := newPair(t)
+	id := p.tower.claude("hello")
+	p.tower.enters("w1:p1", "bg 10m")
+	p.until("it has background work", func() bool {
+		return strings.Contains(p.tower.desk().Endable(t.Context(), id, false).Why, "background work")
+	})
+	mv := p.move(id, record.MovePost{To: "laptop"})
+	if mv.State != record.MoveFailed || !strings.Contains(mv.Detail, "check pane: background work runs in it") || p.runs(id) != "tower" {
+		t.Fatalf("%+v", mv)
+	}
+	mv = p.move(id, record.MovePost{To: "laptop", StopBackground: true})
+	if mv.State != record.MoveDone || p.runs(id) != "laptop" {
+		t.Fatalf("%+v, it runs at %s", mv, p.runs(id))
+	}
+}
+
+// What the session's files could not be archived for is said where people look.
+func TestTheArchiveFails(t *testing.T) {
+	p := newPair(t)
+	id := p.tower.claude("hello")
+	p.write(string(p.tower.end.Dir), "moved", "in the way")
+	mv := p.move(id, record.MovePost{To: "laptop"})
+	if mv.State != record.MoveDone || len(mv.Notes) != 1 || !strings.HasPrefix(mv.Notes[0], "archive on tower failed: ") ||
+		!strings.HasSuffix(mv.Notes[0], "; remove the transcript there by hand") {
+		t.Fatalf("%+v", mv)
 	}
 }

@@ -113,7 +113,10 @@ func (i *In) run(ctx context.Context, h *held, old bool) (record.Result, error) 
 		if err := h.enter(p); err != nil {
 			return record.Result{}, err
 		}
-		next := NextTarget(p, i.do(ctx, h))
+		i.reach(p, false)
+		seen := i.do(ctx, h)
+		i.reach(p, true)
+		next := NextTarget(p, seen)
 		if next == p { // the hub did not answer: nobody else ends the move, so it waits
 			if ctx.Err() != nil || i.Now().After(settle) {
 				return record.Result{}, fmt.Errorf("%w: shmove recover goes on", ErrUnsettled)

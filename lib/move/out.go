@@ -57,7 +57,10 @@ func (o *Out) run(ctx context.Context, h *held, old bool) (record.Result, error)
 		if err := h.enter(p); err != nil {
 			return record.Result{}, err
 		}
-		p = NextSource(p, o.do(ctx, h))
+		o.reach(p, false)
+		seen := o.do(ctx, h)
+		o.reach(p, true)
+		p = NextSource(p, seen)
 	}
 	res := record.Result{V: record.Version, ID: h.ID, State: record.RequestDone, Detail: "uploaded"}
 	if h.Detail != "" {
