@@ -43,8 +43,8 @@ func checkVerb() front.Verb {
 	return front.Verb{
 		Name: "check", Args: "[flags]", Short: "tell whether the database is sound",
 		Long: `Checks the file's integrity, its references and what must hold of sessions, and
-counts what was recorded. The bundles of moves that are under way must be there;
-stray files beside them are counted, and go when the hub starts.`,
+counts what was recorded, and the bundles of moves that are under way. A move
+whose bundle is missing fails when the hub starts, and stray files go then.`,
 		Flags: func(fs *flag.FlagSet) { dbFlag(fs, &db) },
 		Run: func(ctx context.Context, c *front.Call) error {
 			if err := noArgs(c); err != nil {
@@ -63,6 +63,14 @@ stray files beside them are counted, and go when the hub starts.`,
 	}
 }
 
+// bundles are those of moves that are under way. Neither what is missing nor
+// what is a stray makes a database unsound: a hub that starts deals with both.
+type bundles struct {
+	Waiting int `json:"waiting"`
+	Missing int `json:"missing"`
+	Strays  int `json:"strays"`
+}
+
 // checkResult is what shhub check prints.
 type checkResult struct {
 	Sound   bool     `json:"sound"`
@@ -70,8 +78,7 @@ type checkResult struct {
 	Schema  int      `json:"schema"`
 	Events  int      `json:"events"`
 	Reports int      `json:"reports"`
-	Bundles int      `json:"bundles"` // of moves that are under way
-	Strays  int      `json:"strays"`  // files that no move needs
+	Bundles bundles  `json:"bundles"`
 }
 
 func check(ctx context.Context, c *front.Call, db string) (checkResult, error) {
@@ -99,7 +106,8 @@ func check(ctx context.Context, c *front.Call, db string) (checkResult, error) {
 	if err != nil {
 		return r, err
 	}
-	r.Bundles, r.Strays, err = s.Bundles(ctx)
+	files, err := s.Bundles(ctx)
+	r.Bundles = bundles(files)
 	r.Events, r.Reports, r.Sound = len(books.Events), len(books.Reports), len(r.Wrong) == 0
 	return r, err
 }

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"errors"
 	"strconv"
 	"strings"
 )
@@ -42,7 +42,7 @@ func (b *byteSize) Set(s string) error {
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(s), 10, 64)
 	if err != nil || n <= 0 || n > maxSize/unit {
-		return fmt.Errorf("a size is wanted, such as 512MiB")
+		return errors.New("a size is wanted, such as 512MiB")
 	}
 	*b = byteSize(n * unit)
 	return nil

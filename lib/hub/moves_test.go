@@ -361,3 +361,5 @@ func TestWhoMayMove(t *testing.T) {
 		t.Errorf("a step is taken back by itself: %v", err)
 	}
 }
+
+func laptopToken() store.Token { return store.Token{Kind: store.KindMachine, Name: "laptop"} }

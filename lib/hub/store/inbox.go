@@ -116,9 +116,9 @@ func (s *Store) failedMoves(ctx context.Context, now time.Time) ([]record.InboxE
 		return e, err
 	}, `SELECT m.id, m.session, m.source, m.detail, m.notes, m.ended_at, coalesce(nullif(s.title, ''), nullif(s.title_hint, ''), s.first_prompt, '')
 		FROM moves m LEFT JOIN sessions s ON s.id = m.session
-		WHERE m.ended_at > ?1 AND m.read = 0 AND (m.state = 'failed' AND NOT EXISTS
+		WHERE m.ended_at > 0 AND m.read = 0 AND (m.state = 'failed' AND m.ended_at > ?1 AND NOT EXISTS
 			(SELECT 1 FROM moves l WHERE l.seq > m.seq AND l.session = m.session AND l.state = 'done')
-		OR EXISTS (SELECT 1 FROM requests r WHERE r.move = m.id AND r.action = 'move_finish' AND r.state IN ('failed', 'expired')))
+		OR EXISTS (SELECT 1 FROM requests r WHERE r.move = m.id AND r.action = 'move_finish' AND r.state IN ('failed', 'expired') AND r.ended_at > ?1))
 		ORDER BY m.seq DESC`, now.Add(-failedFor).UnixMilli())
 }
 
