@@ -58,6 +58,10 @@ type Source struct {
 // in a state that can't travel, and with ErrChanged when somebody worked in
 // it meanwhile.
 func (s Source) Capture(ctx context.Context, dir, into string) (*Captured, error) {
+	into, err := filepath.Abs(into) // git runs elsewhere
+	if err != nil {
+		return nil, err
+	}
 	p, err := open(ctx, dir)
 	if err != nil {
 		return nil, err
