@@ -44,7 +44,14 @@ func TestLineEndSettings(t *testing.T) {
 					was := view(t, dst)
 					in := carry(t, capture(t, src))
 					var n notes
-					if _, err := (&Target{Clone: dst, In: in}).Apply(ctx, &n); err != nil {
+					_, err := (&Target{Clone: dst, In: in}).Apply(ctx, &n)
+					if err != nil && source == "false" && target == "true" && strings.Contains(err.Error(), "another plain than on the source: do both machines' core.autocrlf") {
+						// A file that Git takes for LF here can't become one with
+						// CRLF: said before anything was touched.
+						same(t, "the target", view(t, dst), was)
+						return
+					}
+					if err != nil {
 						t.Fatal(err)
 					}
 					if got, want := gitIn(t, dst, "ls-files", "-s"), gitIn(t, src, "ls-files", "-s"); got != want {
@@ -122,7 +129,8 @@ func TestCleanSubmodules(t *testing.T) {
 	// Field report A44: one at another commit after the checkout is not passed
 	// over in silence.
 	gitIn(t, filepath.Join(w.source, "vendor/lib"), "commit", "-q", "--allow-empty", "-m", "more")
-	gitIn(t, w.source, "commit", "-qam", "the submodule moves on")
+	gitIn(t, w.source, "add", "vendor/lib", "a.txt")
+	gitIn(t, w.source, "commit", "-qm", "the submodule moves on")
 	gitIn(t, w.source, "push", "-q")
 	if _, err := Undo(ctx, n.last, &n); err != nil {
 		t.Fatal(err)
