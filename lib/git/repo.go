@@ -106,7 +106,7 @@ func (r Repo) Pipe(ctx context.Context, in io.Reader, out io.Writer, args ...str
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, wait, fmt.Errorf("no end after %s", wait))
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "git", append(r.options(), args...)...)
+	cmd := exec.CommandContext(ctx, "git", append(r.options(args[0]), args...)...)
 	cmd.Dir, cmd.Stdin, cmd.Stdout = r.Dir, in, out
 	said := &tail{max: 8 << 10}
 	cmd.Stderr = said
@@ -133,12 +133,15 @@ func (r Repo) Pipe(ctx context.Context, in io.Reader, out io.Writer, args ...str
 }
 
 // options are settings that a person may have and a program must not meet.
-func (r Repo) options() []string {
+func (r Repo) options(verb string) []string {
 	list := []string{
-		"--literal-pathspecs", "--no-pager",
+		"--no-pager",
 		"-c", "core.quotePath=false", "-c", "color.ui=false", "-c", "core.fsmonitor=false", "-c", "core.safecrlf=false",
-		"-c", "apply.whitespace=nowarn", "-c", "apply.ignoreWhitespace=no", "-c", "diff.suppressBlankEmpty=false",
+		"-c", "apply.whitespace=nowarn", "-c", "apply.ignoreWhitespace=no", "-c", "diff.suppressBlankEmpty=false", "-c", "status.showUntrackedFiles=normal",
 		"-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "advice.detachedHead=false",
+	}
+	if verb != "check-ignore" { // which takes paths literally, and refuses to be told
+		list = append(list, "--literal-pathspecs")
 	}
 	if r.Index != "" { // else a part of it would be written beside the user's own
 		list = append(list, "-c", "core.splitIndex=false")

@@ -99,8 +99,12 @@ func feed(t fataler, dir string, list []string, args ...string) {
 // reachable leaves out what lies behind a link that took a folder's place.
 func reachable(dir string, list []string) []string {
 	return slices.DeleteFunc(list, func(name string) bool {
-		real, err := filepath.EvalSymlinks(filepath.Dir(filepath.Join(dir, name)))
-		return err == nil && real != filepath.Dir(filepath.Join(dir, name))
+		for d := filepath.Dir(name); d != "."; d = filepath.Dir(d) {
+			if fi, err := os.Lstat(filepath.Join(dir, d)); err == nil && fi.Mode().Type() == os.ModeSymlink {
+				return true
+			}
+		}
+		return false
 	})
 }
 
@@ -146,7 +150,9 @@ func clones() map[string]func(t fataler, dir string) {
 
 // Whatever a person did to the source: the target becomes like it, and like
 // it was.
-func TestPropertyThereAndBack(t *testing.T) {
+func TestPropertyThereAndBack(t *testing.T) { thereAndBack(t) }
+
+func thereAndBack(t *testing.T) {
 	dir := tempDir(t)
 	ctx := context.Background()
 	var kinds []string

@@ -92,7 +92,7 @@ func (c *Captured) look(name string, limit int64) (f File, why string, err error
 		return f, "", err
 	}
 	if fi.Size() > limit {
-		return f, fmt.Sprintf("untracked and larger than %d MiB", limit>>20), nil
+		return f, "untracked and larger than " + size(limit), nil
 	}
 	file, err := openFile(c.Top, name)
 	if errors.Is(err, fs.ErrPermission) {
@@ -107,6 +107,13 @@ func (c *Captured) look(name string, limit int64) (f File, why string, err error
 		return f, "", fmt.Errorf("untracked file: %w", err)
 	}
 	return f, secretContent(name, head.Bytes()), nil
+}
+
+func size(n int64) string {
+	if n >= 1<<20 && n%(1<<20) == 0 {
+		return fmt.Sprintf("%d MiB", n>>20)
+	}
+	return fmt.Sprintf("%d bytes", n)
 }
 
 // special says what a path is that is neither file nor link nor folder.

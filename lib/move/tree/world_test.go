@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
 )
 
 const moveID = "01976f3e-7c1a-7c11-9d2e-0d9d0a6a1b11"
@@ -122,7 +121,7 @@ func gitIn(t fataler, dir string, args ...string) string {
 
 func gitFeed(t fataler, dir string, in io.Reader, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "commit.gpgSign=false", "-c", "core.hooksPath=/dev/null", "-c", "core.safecrlf=false"}, args...)...)
+	cmd := gitCommand(dir, args...)
 	cmd.Stdin = in
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -358,4 +357,8 @@ func same(t fataler, what, got, want string) {
 		}
 	}
 	t.Errorf("%s differs:\n%s", what, diff.String())
+}
+
+func gitCommand(dir string, args ...string) *exec.Cmd {
+	return exec.Command("git", append([]string{"-C", dir, "-c", "commit.gpgSign=false", "-c", "core.hooksPath=/dev/null", "-c", "core.safecrlf=false"}, args...)...)
 }
