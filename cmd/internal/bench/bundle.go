@@ -72,7 +72,7 @@ func (r *ran) run(cmd *exec.Cmd) error {
 	r.took = append(r.took, time.Since(began))
 	if u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
 		r.cpu = append(r.cpu, time.Duration(u.Utime.Nano()+u.Stime.Nano())) // with its children's
-		r.rss = max(r.rss, u.Maxrss<<10) // of sh: its largest child's
+		r.rss = max(r.rss, u.Maxrss<<10)                                    // of sh: its largest child's
 	}
 	return nil
 }
