@@ -263,6 +263,20 @@ func TestStockTar(t *testing.T) {
 	}
 }
 
+// The longest names and targets have room, however many there are.
+func TestLongNames(t *testing.T) {
+	k := ours(t)
+	deep := strings.Repeat("a/", 2039)
+	var files []File
+	for i := range 300 {
+		name := fmt.Sprintf("untracked/%s%03d", deep[:4082-4], i)
+		files = append(files, link(name, strings.Repeat("b", maxPath)))
+	}
+	if _, err := Check(bytes.NewReader(write(t, k, files...)), trusting()); err != nil {
+		t.Error(err)
+	}
+}
+
 // Many jobs are one frame.
 func TestALargeBundle(t *testing.T) {
 	k := ours(t)

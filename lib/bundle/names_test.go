@@ -76,6 +76,7 @@ func TestRefusedEntries(t *testing.T) {
 		{"below a link", []File{link("untracked/l", "/etc"), plainFile("untracked/l/passwd", "")}, nil, "no folder"},
 		{"below a link that comes later", []File{plainFile("untracked/l/x/passwd", ""), link("untracked/l", "/etc")}, nil, "no folder"},
 		{"below a link in another case", []File{link("untracked/L", "/etc"), plainFile("untracked/l/passwd", "")}, nil, "no folder"},
+		{"below a link in capitals", []File{link("untracked/l", "/etc"), plainFile("untracked/L/passwd", "")}, nil, "no folder"},
 		{"below a file", []File{plainFile("untracked/f", ""), plainFile("untracked/f/g", "")}, nil, "no folder"},
 		{"a link elsewhere", []File{link("sidecar/l", "/etc")}, nil, "no place"},
 		{"the transcript a link", []File{link("transcript.jsonl", "/etc/passwd")}, nil, "no place"},

@@ -208,18 +208,33 @@ func TestBombs(t *testing.T) {
 	plain := unpack(t, write(t, k, plainFile("transcript.jsonl", "abc")))
 	end := len(bytes.TrimRight(plain, "\x00"))
 	end += tarBlock - end%tarBlock
-	for name, tail := range map[string][]byte{
-		"zeros after the end":    make([]byte, 200<<20),
-		"headers without number": bytes.Repeat(extended(t), 20_000),
+	for _, c := range []struct {
+		name string
+		tail []byte
+		why  string
+	}{
+		{"zeros after the end", make([]byte, 200<<20), "follows the end of its tar"},
+		{"headers without number", bytes.Repeat(extended(t), 20_000), "unpacks to more than its manifest says"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			b := compress(t, append(bytes.Clone(plain[:end]), tail...))
-			src := bytes.NewReader(b)
-			if _, err := Check(src, trusting()); !errors.Is(err, ErrUnsound) {
-				t.Errorf("got %v", err)
-			}
+		t.Run(c.name, func(t *testing.T) {
+			refused(t, compress(t, append(bytes.Clone(plain[:end]), c.tail...)), trusting(), c.why)
 		})
 	}
+}
+
+// A sparse entry would unpack to more than the tar has of it. Neither tar's nor
+// Go's writer makes this one.
+func TestRefusedSparse(t *testing.T) {
+	k := ours(t)
+	m := manifest(k)
+	m.Entries = entries(t, []File{plainFile("transcript.jsonl", "abc")})
+	parts := make([]byte, tarBlock) // the map: one part, at 0, of 3 bytes
+	copy(parts, "1\n0\n3\n")
+	h := tar.Header{Typeflag: tar.TypeReg, Name: "transcript.jsonl", Mode: 0o644, Size: tarBlock + 3, Format: tar.FormatPAX, PAXRecords: map[string]string{
+		"GNX.sparse.major": "1", "GNX.sparse.minor": "0", "GNX.sparse.realsize": "3", "GNX.sparse.name": "transcript.jsonl",
+	}}
+	b := unpack(t, forge(t, k, m, func(w *tar.Writer) { put(t, w, h, string(parts)+"abc") }))
+	refused(t, compress(t, bytes.ReplaceAll(b, []byte("GNX."), []byte("GNU."))), trusting(), "it is sparse")
 }
 
 // extended is a PAX header that belongs to no entry.

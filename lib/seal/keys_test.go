@@ -1,9 +1,11 @@
 package seal
 
 import (
+	"crypto"
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/sha512"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
@@ -235,6 +237,11 @@ func TestSignatures(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := VerifySignature(k.Public.Signer, []byte("manifest"), sig); err != nil {
+		t.Error(err)
+	}
+	// As others would check it, by the contract alone.
+	digest := sha512.Sum512([]byte("manifest"))
+	if err := ed25519.VerifyWithOptions(k.signer.Public().(ed25519.PublicKey), digest[:], sig, &ed25519.Options{Hash: crypto.SHA512, Context: "sessionhub bundle v1"}); err != nil {
 		t.Error(err)
 	}
 	pure := ed25519.Sign(k.signer, []byte("manifest"))
