@@ -210,7 +210,7 @@ of it back as long as nobody went on with it.`,
 				if err != nil {
 					return "", err
 				}
-				return fmt.Sprintf("cd %s && claude --resume %s goes on with it; shmove undo --move %s takes it back", dir, a.Manifest.Session, a.Manifest.Move), nil
+				return fmt.Sprintf("claude --resume %s in %s goes on with it; shmove undo --move %s takes it back", a.Manifest.Session, dir, a.Manifest.Move), nil
 			})
 		},
 		Examples: []front.Example{{Line: "shmove open session.age | shmove apply", For: "from a USB stick"}},
@@ -259,7 +259,7 @@ func arrive(ctx context.Context, c *front.Call, w arriveWish, then func(context.
 	for _, n := range m.NotCarried {
 		tell(move.Step{Step: "not carried", OK: true, Detail: n.Path + ": " + n.Why})
 	}
-	tell(move.Step{Step: "apply", OK: true, Detail: detail})
+	tell(move.Step{Step: "resume", OK: true, Detail: detail})
 	return nil
 }
 

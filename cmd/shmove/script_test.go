@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -15,6 +16,8 @@ import (
 
 	"sessionhub/cmd/internal/script"
 	"sessionhub/lib/bundle"
+	"sessionhub/lib/claude"
+	"sessionhub/lib/claude/claudetest"
 	"sessionhub/lib/record"
 	"sessionhub/lib/seal"
 )
@@ -27,6 +30,7 @@ func TestMain(m *testing.M) { script.Main(m, "shmove", main) }
 //	bundle FROM TO FILE   let FROM pack a bundle for TO's key
 //	damage FILE N         flip a bit of the byte at N per mille of a file
 //	cut FILE N            cut a file at N per mille
+//	session ID CWD        write a session's transcript, which names CWD
 //	private DIR           nothing is left in a state directory but keys and locks
 func TestScripts(t *testing.T) {
 	bin := t.TempDir()
@@ -35,13 +39,15 @@ func TestScripts(t *testing.T) {
 	}
 	p := script.Params(t)
 	setup := p.Setup
+	program := claudetest.Build(t)
 	p.Setup = func(e *testscript.Env) error {
-		e.Setenv("PATH", bin+string(os.PathListSeparator)+e.Getenv("PATH"))
+		e.Setenv("PATH", program+string(os.PathListSeparator)+bin+string(os.PathListSeparator)+e.Getenv("PATH"))
 		return setup(e)
 	}
 	p.Cmds["machine"] = func(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Setenv("HOME", ts.MkAbs(args[0]))
 		ts.Setenv("SESSIONHUB_STATE_DIR", ts.MkAbs(args[0]+"/state"))
+		ts.Setenv("SESSIONHUB_MACHINE", filepath.Base(args[0]))
 		ts.Check(os.MkdirAll(ts.MkAbs(args[0]), 0o700))
 	}
 	p.Cmds["bundle"] = func(ts *testscript.TestScript, _ bool, args []string) {
@@ -50,6 +56,16 @@ func TestScripts(t *testing.T) {
 		_, err := bundle.Write(&b, aManifest(args[0], from, to), someFiles(), 0, from.Sign)
 		ts.Check(err)
 		ts.Check(os.WriteFile(ts.MkAbs(args[2]), b.Bytes(), 0o600))
+	}
+	p.Cmds["session"] = func(ts *testscript.TestScript, _ bool, args []string) {
+		cwd, err := filepath.EvalSymlinks(ts.MkAbs(args[1]))
+		ts.Check(err)
+		dir := claude.Home(filepath.Join(ts.Getenv("HOME"), ".claude")).Project(cwd)
+		ts.Check(os.MkdirAll(dir, 0o700))
+		line := fmt.Sprintf(`{"type":"user","sessionId":%q,"cwd":%q,"message":{"content":"remember 4711"}}`+"\n", args[0], cwd)
+		ts.Check(os.WriteFile(filepath.Join(dir, args[0]+".jsonl"), []byte(line), 0o600))
+		trust := fmt.Sprintf(`{"projects":{%q:{"hasTrustDialogAccepted":true}}}`, cwd)
+		ts.Check(os.WriteFile(filepath.Join(ts.Getenv("HOME"), ".claude.json"), []byte(trust), 0o600))
 	}
 	p.Cmds["damage"] = func(ts *testscript.TestScript, _ bool, args []string) {
 		b, at := place(ts, args)

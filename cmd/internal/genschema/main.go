@@ -62,7 +62,6 @@ func records() map[string]any {
 		"problem":        record.Problem{},
 		"manifest":       record.Manifest{},
 		"signature":      record.Signature{},
-		"move-key":       record.MoveKey{},
 		"queue-stat":     queue.Stat{},
 		"drain-result":   watch.Result{},
 		"watcher-status": watch.Report{},
