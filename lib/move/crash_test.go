@@ -135,7 +135,7 @@ func (p *pair) sound(mv record.Move, towerBefore, laptopBefore string) {
 // test owns.
 func started(t *testing.T, c *clock) (p *pair, mv record.Move, tower, laptop string) {
 	t.Helper()
-	p = newPairAt(t, hubtest.StartAt(t, c.now))
+	p = newPairAt(t, hubtest.StartAt(t, c.now), doubles(t))
 	p.id = p.tower.claude("remember the number 4711")
 	p.tower.dirty()
 	tower, laptop = p.tower.status(), p.laptop.status()

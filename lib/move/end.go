@@ -36,6 +36,7 @@ type Desk interface {
 	Launch(ctx context.Context, l session.Launch, before func() error) (session.Launched, error)
 	Relaunch(ctx context.Context, socket, paneID string, l session.Launch, before func() error) (session.Launched, error)
 	AwaitPrompt(ctx context.Context, at session.Launched) session.Prompt
+	WhyEnded(ctx context.Context, at session.Launched) error
 	Discard(ctx context.Context, at session.Launched, session string) bool
 	NoteResumed(session string) error
 	Servers(ctx context.Context) error

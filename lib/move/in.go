@@ -273,9 +273,12 @@ func (i *In) start(ctx context.Context, h *held) Seen {
 		i.tellFailed("journal", serr)
 	}
 	if err == nil {
-		h.Detail = i.started(ctx, h, at)
-		i.tell("start", "in pane %s", at.PaneID)
-		return Seen{}
+		var detail string
+		if detail, err = i.started(ctx, h, at); err == nil {
+			h.Detail = detail
+			i.tell("start", "in pane %s", at.PaneID)
+			return Seen{}
+		}
 	}
 	h.Detail = clean(in("start", err).Error())
 	i.Tell(Step{Step: "start", Detail: h.Detail})
@@ -289,22 +292,49 @@ func (i *In) start(ctx context.Context, h *held) Seen {
 	return Seen{Outcome: Lost}
 }
 
-// started is the detail of a move that is done.
-func (i *In) started(ctx context.Context, h *held, at session.Launched) string {
+// started waits until the session runs here, and gives the detail of a move that
+// is done. A Claude that ended at once, such as one that finds no conversation,
+// is an error.
+func (i *In) started(ctx context.Context, h *held, at session.Launched) (string, error) {
 	detail := fmt.Sprintf("it goes on in %s, pane %s", h.Cwd, at.PaneID)
-	switch i.Desk.AwaitPrompt(ctx, at) {
-	case session.Asking:
+	prompt := i.Desk.AwaitPrompt(ctx, at)
+	if prompt == session.Asking {
 		detail += "; it asks something there: is its folder trusted?"
-	case session.Ended:
-		detail += fmt.Sprintf("; it ended at once; claude --resume %s there resumes it", h.Session)
-	case session.NotReady:
+	} else if err := i.taken(ctx, h.Session, at); err != nil {
+		return "", err
+	}
+	if prompt == session.NotReady {
 		detail += "; it is not at its prompt yet"
 	}
 	if len(h.NotCarried) > 0 {
 		detail += "; not carried: " + notCarried(h.NotCarried)
 	}
-	return clean(detail)
+	return clean(detail), nil
 }
+
+// taken waits until Claude's registry names the session: herdr knows a Claude
+// some moments earlier.
+func (i *In) taken(ctx context.Context, id string, at session.Launched) error {
+	var err error
+	for end := i.Now().Add(takenWait); ; {
+		where := ""
+		if where, err = i.Desk.Running(ctx, id); err == nil && where != "" {
+			return nil
+		}
+		if !i.Now().Before(end) {
+			break
+		}
+		i.Pause(ctx, takenEvery)
+	}
+	return errors.Join(i.Desk.WhyEnded(ctx, at), err)
+}
+
+const (
+	// takenWait bounds the wait for a session that was resumed to be known: 1.5 s
+	// were seen under load.
+	takenWait  = 15 * time.Second
+	takenEvery = 100 * time.Millisecond
+)
 
 // end posts how the move ended here, once.
 func (i *In) end(ctx context.Context, h *held, state record.MoveState) Seen {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"sessionhub/lib/bundle"
+	"sessionhub/lib/git"
 	"sessionhub/lib/move/conversation"
 	"sessionhub/lib/move/tree"
 	"sessionhub/lib/record"
@@ -68,7 +69,7 @@ func (e *End) Plan(ctx context.Context, p Packing, into string) (*Load, error) {
 	}
 	l.Manifest = record.Manifest{
 		V: record.Version, Move: p.Move, Session: p.Session, From: e.Machine, At: record.At(e.Now()), Claude: p.Claude,
-		Git: c.Git, Dir: c.Dir, Cwd: p.Cwd, Transcript: files.Transcript, NotCarried: append(left, c.NotCarried...),
+		Git: c.Git, Dir: git.Quote(c.Dir), Cwd: p.Cwd, Transcript: files.Transcript, NotCarried: append(left, c.NotCarried...),
 	}
 	if l.Size, err = l.size(); err != nil {
 		return nil, in("build bundle", err)

@@ -2,7 +2,6 @@ package move
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,11 +35,29 @@ const patience = 60 * time.Second
 type machine struct {
 	p     *pair
 	name  string
-	s     *herdrtest.Server
+	s     server
+	bin   string // of Claude Code
 	clone string
 	hub   *hubclient.Client
 	end   *End
 	steps []Step
+}
+
+// server is a herdr, double or real.
+type server interface {
+	Client() *herdr.Client
+	Home() string
+}
+
+// maker makes the herdr of a machine whose Claude Code is in the folder bin.
+type maker func(name string) (s server, bin string)
+
+// doubles are stand-ins for both programs.
+func doubles(t *testing.T) maker {
+	return func(string) (server, string) {
+		bin := claudetest.Build(t)
+		return herdrtest.Start(t, herdrtest.WithPath(bin)), bin
+	}
 }
 
 // pair is two machines with homes of their own, a remote and a hub.
@@ -51,16 +68,17 @@ type pair struct {
 	remote        string
 	tower, laptop *machine
 	id            string // of the session that moves
+	make          maker
 }
 
 func newPair(t *testing.T) *pair {
 	t.Helper()
-	return newPairAt(t, hubtest.Start(t))
+	return newPairAt(t, hubtest.Start(t), doubles(t))
 }
 
-func newPairAt(t *testing.T, hub *hubtest.Hub) *pair {
+func newPairAt(t *testing.T, hub *hubtest.Hub, make maker) *pair {
 	t.Helper()
-	p := &pair{t: t, hub: hub, remote: filepath.Join(realDir(t, t.TempDir()), "app.git")}
+	p := &pair{t: t, hub: hub, make: make, remote: filepath.Join(realDir(t, t.TempDir()), "app.git")}
 	p.person = p.client(p.hub.UserToken, "")
 	p.git("", "init", "-q", "--bare", "-b", "main", p.remote)
 	p.tower = p.machine("tower", p.hub.MachineToken, "Code/app")
@@ -94,20 +112,13 @@ func (p *pair) client(token, machine string) *hubclient.Client {
 func (p *pair) machine(name, token, clone string) *machine {
 	p.t.Helper()
 	m := &machine{p: p, name: name, hub: p.client(token, name)}
-	bin := claudetest.Build(p.t)
-	m.s = herdrtest.Start(p.t, herdrtest.WithPath(bin), herdrtest.WithEnv("FAKECLAUDE_TIMINGS=short"))
+	m.s, m.bin = p.make(name)
 	m.clone = filepath.Join(realDir(p.t, m.s.Home()), clone)
 	if err := os.MkdirAll(filepath.Dir(m.clone), 0o755); err != nil {
 		p.t.Fatal(err)
 	}
 	p.git("", "clone", "-q", p.remote, m.clone)
-	trust, err := json.Marshal(map[string]any{"projects": map[string]any{m.clone: map[string]any{"hasTrustDialogAccepted": true}}})
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(m.s.Home(), ".claude.json"), trust, 0o600); err != nil {
-		p.t.Fatal(err)
-	}
+	claudetest.RealHome(p.t, m.s.Home(), m.clone)
 	dir := state.Dir(filepath.Join(m.s.Home(), "state"))
 	keys, err := seal.Load(filepath.Join(m.s.Home(), "config"))
 	if err == nil {
@@ -127,7 +138,7 @@ func (p *pair) machine(name, token, clone string) *machine {
 			Client:  func(socket string) session.Herdr { return &herdr.Client{Socket: socket} },
 		},
 		Roots:  []string{filepath.Dir(filepath.Dir(m.clone))},
-		Claude: func(ctx context.Context) (string, error) { return claude.Version(ctx, filepath.Join(bin, "claude")) },
+		Claude: func(ctx context.Context) (string, error) { return claude.Version(ctx, filepath.Join(m.bin, "claude")) },
 		Limit:  bundle.DefaultLimit, MaxUntracked: tree.MaxUntracked, Now: time.Now, LockWait: LockWait,
 		Pause: func(ctx context.Context, d time.Duration) { session.Pause(ctx, min(d, 20*time.Millisecond)) },
 		Tell:  func(s Step) { m.steps = append(m.steps, s) },
