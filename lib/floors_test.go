@@ -17,7 +17,7 @@ var floors = [][]string{
 	{"lib/record"},
 	{"lib/config", "lib/state", "lib/queue", "lib/herdr", "lib/claude", "lib/hubclient"},
 	{"lib/presence", "lib/session", "lib/ask", "lib/claude/claudetest"},
-	{"lib/hook", "lib/watch", "lib/digest", "lib/mcp", "lib/control", "lib/revive", "lib/spawn", "lib/hub", "lib/install", "lib/doctor"},
+	{"lib/hook", "lib/watch", "lib/digest", "lib/mcp", "lib/control", "lib/revive", "lib/spawn", "lib/hub", "lib/install", "lib/doctor", "lib/move"},
 	{"cmd", "examples"},
 }
 

@@ -106,6 +106,9 @@ func (a *applying) run(ctx context.Context) (cwd string, err error) {
 	if err := a.private(); err != nil {
 		return "", err
 	}
+	if err := a.rehearse(ctx); err != nil {
+		return "", err
+	}
 	if err := a.checkout(ctx); err != nil {
 		return "", err
 	}
@@ -173,11 +176,11 @@ func (a *applying) private() error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("keep the patches: %w", err)
 	}
-	for _, name := range []string{a.In.Staged, a.In.Changes} {
-		if name == "" {
+	for name, from := range map[string]string{"staged.patch": a.In.Staged, "changes.patch": a.In.Changes} {
+		if from == "" {
 			continue
 		}
-		if err := copyFile(filepath.Join(dir, filepath.Base(name)), name); err != nil {
+		if err := copyFile(filepath.Join(dir, name), from); err != nil {
 			return fmt.Errorf("keep the patches: %w", err)
 		}
 	}
@@ -303,22 +306,25 @@ func (a *applying) patch(ctx context.Context) error {
 		return err
 	}
 	for _, p := range []struct {
-		from string
-		sum  *string
+		name string
+		list []section
+		note func(s *Steps, sum string)
 		args []string
-	}{{a.In.Staged, &a.steps.Staged, []string{"--index"}}, {a.In.Changes, &a.steps.Changes, nil}} {
-		if p.from == "" {
+	}{
+		{"staged.patch", a.site.staged, func(s *Steps, sum string) { s.Staged = sum }, []string{"--index"}},
+		{"changes.patch", a.site.changes, func(s *Steps, sum string) { s.Changes = sum }, nil},
+	} {
+		if len(p.list) == 0 {
 			continue
 		}
-		kept := filepath.Join(a.steps.Private, filepath.Base(p.from))
-		sum, err := hashFile(kept)
+		sum, err := hashFile(filepath.Join(a.steps.Private, p.name))
 		if err != nil {
 			return fmt.Errorf("patch: %w", err)
 		}
-		if err := a.about(func(*Steps) { *p.sum = sum }); err != nil {
+		if err := a.about(func(s *Steps) { p.note(s, sum) }); err != nil {
 			return err
 		}
-		if err := a.tree.Pipe(ctx, nil, nil, append(append([]string{"apply", "--binary"}, p.args...), kept)...); err != nil {
+		if err := a.applyPatch(ctx, a.tree.Repo, p.name, p.list, p.args...); err != nil {
 			return err
 		}
 	}
@@ -331,87 +337,21 @@ func (a *applying) patch(ctx context.Context) error {
 	return a.intend(ctx)
 }
 
-// intend does `git add -N`. Paths whose file is gone on the source are marked
-// by way of an empty file elsewhere.
-func (a *applying) intend(ctx context.Context) error {
-	gone, err := os.MkdirTemp(a.steps.Private, "gone-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(gone)
-	var here, there []string
-	for _, quoted := range a.In.Git.IntentToAdd {
-		name, err := git.Unquote(quoted)
+// applyPatch applies what a patch says of attributes before the rest: by them
+// Git decides how it writes other files, and it reads them once.
+func (a *applying) applyPatch(ctx context.Context, r git.Repo, name string, list []section, args ...string) error {
+	for _, attributes := range []bool{true, false} {
+		part := filepath.Join(a.steps.Private, "part.patch")
+		n, err := writePart(part, filepath.Join(a.steps.Private, name), list, func(s section) bool { return s.attributes() == attributes })
 		if err != nil {
 			return err
 		}
-		if _, err := os.Lstat(filepath.Join(a.tree.top, name)); err == nil {
-			here = append(here, name)
+		if n == 0 {
 			continue
 		}
-		there = append(there, name)
-		at := filepath.Join(gone, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o700), os.WriteFile(at, nil, 0o600)); err != nil {
+		if err := r.Pipe(ctx, nil, nil, append(append([]string{"apply", "--binary"}, args...), part)...); err != nil {
 			return err
-		}
-	}
-	if err := addIntent(ctx, a.tree.Repo, here); err != nil {
-		return err
-	}
-	return addIntent(ctx, git.Repo{Dir: gone, WorkTree: gone, GitDir: a.tree.gitDir}, there)
-}
-
-func addIntent(ctx context.Context, r git.Repo, list []string) error {
-	if len(list) == 0 {
-		return nil
-	}
-	return r.Pipe(ctx, git.Join(list), nil, "add", "--intent-to-add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul")
-}
-
-// verify has Git describe the tree as the source described its own, and
-// compares: modes and object names of every path.
-func (a *applying) verify(ctx context.Context) error {
-	for _, v := range []struct {
-		name string
-		want []section
-		args []string
-	}{
-		{"index", a.site.staged, []string{"--cached", "--ignore-submodules=none", a.In.Git.Head}},
-		{"work tree", a.site.changes, []string{"--ignore-submodules=dirty"}},
-	} {
-		list, err := sectionsOf(ctx, a.tree.Repo, a.steps.Private, v.args...)
-		if err != nil {
-			return err
-		}
-		want, got := facts(v.want), facts(list)
-		for _, quoted := range a.In.Git.IntentToAdd {
-			if name, err := git.Unquote(quoted); err == nil && want[name] == "" {
-				delete(got, name) // its file is gone, on both sides
-			}
-		}
-		for name := range got {
-			if want[name] != got[name] {
-				return fmt.Errorf("the %s has another %s than on the source", v.name, show(name))
-			}
-			delete(want, name)
-		}
-		for name := range want {
-			return fmt.Errorf("the %s lacks the source's change of %s", v.name, show(name))
 		}
 	}
 	return nil
-}
-
-// sectionsOf is a diff's sections, by way of a file in a private folder.
-func sectionsOf(ctx context.Context, r git.Repo, private string, args ...string) ([]section, error) {
-	name := filepath.Join(private, "now.patch")
-	if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
-	name, err := writeDiff(ctx, r, name, nil, args...)
-	if err != nil || name == "" {
-		return nil, err
-	}
-	defer os.Remove(name)
-	return sections(name)
 }

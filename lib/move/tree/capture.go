@@ -58,6 +58,10 @@ type Source struct {
 // in a state that can't travel, and with ErrChanged when somebody worked in
 // it meanwhile.
 func (s Source) Capture(ctx context.Context, dir, into string) (*Captured, error) {
+	into, err := filepath.Abs(into) // git runs elsewhere
+	if err != nil {
+		return nil, err
+	}
 	p, err := open(ctx, dir)
 	if err != nil {
 		return nil, err
@@ -193,9 +197,31 @@ func (c *Captured) patches(ctx context.Context, index git.Repo, into string) err
 	if err != nil {
 		return err
 	}
-	for _, s := range staged {
+	changes, err := sections(c.Changes)
+	if err != nil {
+		return err
+	}
+	var kept []string
+	for _, s := range append(staged, changes...) {
 		if s.gitlink {
 			return refuse(Submodule, "commit it", "the submodule %s is staged with another commit", s.path)
+		}
+		if !s.deleted {
+			kept = append(kept, s.path)
+		}
+	}
+	if !slices.Contains(c.Git.Filters, "lfs") {
+		return nil
+	}
+	// A patch holds LFS's pointer, and what it points to is pushed with a
+	// commit only.
+	for _, path := range kept {
+		names, err := filters(ctx, index, []string{path}, false)
+		if err != nil {
+			return err
+		}
+		if slices.Contains(names, "lfs") {
+			return refuse(Filter, "commit it", "%s is kept in Git LFS and has changes, which the other machine could not fetch", path)
 		}
 	}
 	return nil

@@ -305,11 +305,12 @@ func (t *Target) checkCommit(ctx context.Context, s *site) error {
 			return err
 		}
 	}
-	return t.checkTreeFilters(ctx, s, head)
+	return t.checkTree(ctx, s, head)
 }
 
-// checkTreeFilters asks the commit itself what its files pass through.
-func (t *Target) checkTreeFilters(ctx context.Context, s *site, head string) error {
+// checkTree asks the commit itself where its submodules are to be and what
+// its files pass through.
+func (t *Target) checkTree(ctx context.Context, s *site, head string) error {
 	dir, err := os.MkdirTemp("", "shmove-")
 	if err != nil {
 		return err
@@ -324,6 +325,11 @@ func (t *Target) checkTreeFilters(ctx context.Context, s *site, head string) err
 	if err != nil {
 		return err
 	}
+	if t.Worktree == "" {
+		if err := s.checkSubmodules(ctx, entries); err != nil {
+			return err
+		}
+	}
 	if !slices.ContainsFunc(entries, func(e entry) bool { return path.Base(e.path) == ".gitattributes" }) {
 		return nil
 	}
@@ -333,4 +339,23 @@ func (t *Target) checkTreeFilters(ctx context.Context, s *site, head string) err
 	}
 	names = slices.DeleteFunc(names, func(n string) bool { return n != "lfs" && !slices.Contains(t.In.Git.Filters, n) })
 	return s.checkFilters(names)
+}
+
+// checkSubmodules: those that are checked out here must be where the branch
+// has them, as a checkout leaves them alone (field report A44).
+func (s *site) checkSubmodules(ctx context.Context, entries []entry) error {
+	for _, e := range entries {
+		dir := filepath.Join(s.top, e.path)
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); e.mode != gitlink || err != nil {
+			continue
+		}
+		at, err := git.Repo{Dir: dir}.Line(ctx, "rev-parse", "-q", "--verify", "HEAD")
+		if err != nil && !git.Exited(err, 1) {
+			return err
+		}
+		if at != e.oid {
+			return refuse(Submodule, "git -C "+show(e.path)+" fetch, then git -C "+show(e.path)+" checkout "+e.oid, "the submodule %s is not at the commit that the branch wants", e.path)
+		}
+	}
+	return nil
 }

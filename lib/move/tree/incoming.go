@@ -38,6 +38,10 @@ func EntryName(f File) string { return untrackedPrefix + git.Quote(f.Path) }
 // Unpacked is what lies in the private folder dir that a bundle with this
 // manifest was unpacked and verified into, each entry at its name.
 func Unpacked(dir string, m *record.Manifest) (*Incoming, error) {
+	dir, err := filepath.Abs(dir) // git runs elsewhere
+	if err != nil {
+		return nil, err
+	}
 	in := &Incoming{Move: m.Move, Git: m.Git, Dir: m.Dir}
 	for _, e := range m.Entries {
 		switch e.Name {
@@ -101,6 +105,9 @@ func (in *Incoming) check(ctx context.Context, r git.Repo, p patched) error {
 	if len(in.Git.Head) < 40 || strings.Trim(in.Git.Head, "0123456789abcdef") != "" {
 		return refuse(Hostile, way, "the commit is called %s", in.Git.Head)
 	}
+	if err := in.agree(ctx, r, p); err != nil {
+		return err
+	}
 	list := in.created(p)
 	for _, s := range append(p.staged[:len(p.staged):len(p.staged)], p.changes...) {
 		list = append(list, s.path)
@@ -126,6 +133,33 @@ func (in *Incoming) check(ctx context.Context, r git.Repo, p patched) error {
 	for _, f := range in.Untracked {
 		if fs.FileMode(f.Mode)&^fs.ModePerm != 0 {
 			return refuse(Hostile, way, "%s has the mode %o", f.Path, f.Mode)
+		}
+	}
+	return nil
+}
+
+// agree has Git say which paths it would touch: the same that were read here,
+// or the patch has parts that one of both overlooks.
+func (in *Incoming) agree(ctx context.Context, r git.Repo, p patched) error {
+	for name, list := range map[string][]section{in.Staged: p.staged, in.Changes: p.changes} {
+		if name == "" {
+			continue
+		}
+		const way = "take the bundle from its source again"
+		lines, err := r.Fields(ctx, "apply", "--numstat", "-z", name)
+		if err != nil {
+			return refuse(Hostile, way, "a patch is spoiled: %v", err)
+		}
+		want, seen := facts(list), 0
+		for _, line := range lines {
+			f := strings.SplitN(line, "\t", 3)
+			if _, ours := want[f[len(f)-1]]; !ours {
+				return refuse(Hostile, way, "a patch changes %s under another name", f[len(f)-1])
+			}
+			seen++
+		}
+		if seen != len(list) {
+			return refuse(Hostile, way, "a patch names a path several times")
 		}
 	}
 	return nil

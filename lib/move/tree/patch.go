@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"strings"
 
 	"sessionhub/lib/git"
@@ -22,17 +23,20 @@ type section struct {
 	from, to         int64  // bytes of the patch
 }
 
+// attributes reports whether the path says how others are written.
+func (s section) attributes() bool { return path.Base(s.path) == ".gitattributes" }
+
 const maxHeader = 64 << 10 // of a line that names a path; paths end at 4 KiB
 
 // sections reads a patch that `git diff` made with diffArgs. A line that
 // starts with "diff --git " starts a section wherever it stands: lines of
 // content start with a blank, a sign or a backslash, and those of binary
 // content hold no blank.
-func sections(path string) ([]section, error) {
-	if path == "" {
+func sections(name string) ([]section, error) {
+	if name == "" {
 		return nil, nil
 	}
-	f, err := os.Open(path)
+	f, err := os.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("patch: %w", err)
 	}
@@ -129,8 +133,8 @@ func facts(list []section) map[string]string {
 
 // copySections writes the sections of a patch that are to be kept, and says
 // how many these are.
-func copySections(dst io.Writer, path string, list []section, keep func(section) bool) (int, error) {
-	f, err := os.Open(path)
+func copySections(dst io.Writer, name string, list []section, keep func(section) bool) (int, error) {
+	f, err := os.Open(name)
 	if err != nil {
 		return 0, fmt.Errorf("patch: %w", err)
 	}

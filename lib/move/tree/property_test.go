@@ -150,7 +150,9 @@ func clones() map[string]func(t fataler, dir string) {
 
 // Whatever a person did to the source: the target becomes like it, and like
 // it was.
-func TestPropertyThereAndBack(t *testing.T) {
+func TestPropertyThereAndBack(t *testing.T) { thereAndBack(t) }
+
+func thereAndBack(t *testing.T) {
 	dir := tempDir(t)
 	ctx := context.Background()
 	var kinds []string

@@ -19,9 +19,9 @@ type status struct {
 }
 
 // readStatus asks for untracked files one by one and for all that differs in
-// submodules, or for neither: changes inside a submodule are then its own.
+// submodules, or for neither: submodules are then their own affair.
 func readStatus(ctx context.Context, r git.Repo, all bool) (*status, error) {
-	untracked, submodules := "--untracked-files=no", "--ignore-submodules=dirty"
+	untracked, submodules := "--untracked-files=no", "--ignore-submodules=all"
 	if all {
 		untracked, submodules = "--untracked-files=all", "--ignore-submodules=none"
 	}

@@ -30,7 +30,7 @@ func (a *applying) files() (cwd string, err error) {
 	for _, f := range a.In.Untracked {
 		dirs = append(dirs, path.Dir(f.Path))
 	}
-	if err := a.folders(root, append(dirs, a.In.Dir)); err != nil {
+	if err := a.folders(root, dirs); err != nil {
 		return "", err
 	}
 	if len(a.In.Untracked) > 0 {
@@ -50,6 +50,9 @@ func (a *applying) files() (cwd string, err error) {
 			a.steps.Files = a.steps.Files[:i]
 			return "", errors.Join(fmt.Errorf("unpack: %w", err), a.j.Save(a.steps))
 		}
+	}
+	if err := a.folders(root, []string{a.In.Dir}); err != nil {
+		return "", err
 	}
 	return a.cwd()
 }
