@@ -121,6 +121,30 @@ func TestCrashAtEveryStep(t *testing.T) {
 	}
 }
 
+// A second try does not start on what the first one left: only its own
+// journal takes that back.
+func TestSecondTryWaitsForTheFirst(t *testing.T) {
+	ctx := context.Background()
+	w := newWorld(t, tempDir(t))
+	messy(t, w.source)
+	in := carry(t, capture(t, w.source))
+	was := view(t, w.target)
+	j := &dying{at: 4, stored: true}
+	dies(func() { _, _ = (&Target{Clone: w.target, In: in}).Apply(ctx, j) })
+	left := j.last
+	gitIn(t, w.target, "checkout", "-q", "main")
+	if _, err := (&Target{Clone: w.target, In: in}).Apply(ctx, j); !Refused(err, Locked) || !strings.Contains(err.Error(), "shmove undo --move "+moveID) {
+		t.Errorf("got %v", err)
+	}
+	if j.last.Private != left.Private || j.last.Over {
+		t.Errorf("the journal was written over: %+v", j.last)
+	}
+	if _, err := Undo(ctx, j.last, j); err != nil {
+		t.Error(err)
+	}
+	same(t, "the clone", view(t, w.target), was)
+}
+
 // git itself may be killed with some of a patch's files written. What is as
 // the patch leaves it is taken back, and the rest never was changed.
 func TestUndoOfHalfAPatch(t *testing.T) {
