@@ -100,7 +100,7 @@ func Join(paths []string) io.Reader {
 // LocalWait, or NetWait for those that cross the network.
 func (r Repo) Pipe(ctx context.Context, in io.Reader, out io.Writer, args ...string) error {
 	wait := LocalWait
-	network := args[0] == "fetch" || args[0] == "push" || args[0] == "ls-remote"
+	network := crosses(args[0])
 	if network {
 		wait = NetWait
 	}
@@ -130,6 +130,16 @@ func (r Repo) Pipe(ctx context.Context, in io.Reader, out io.Writer, args ...str
 		e.Code, e.Message, e.Err = -1, "", context.Cause(ctx)
 	}
 	return e
+}
+
+// crosses reports whether a command may reach a remote: by itself, or by a
+// filter that fetches what files hold.
+func crosses(verb string) bool {
+	switch verb {
+	case "fetch", "push", "ls-remote", "checkout", "checkout-index", "worktree":
+		return true
+	}
+	return false
 }
 
 // options are settings that a person may have and a program must not meet.

@@ -165,11 +165,7 @@ func (a *applying) follows() string {
 // private makes the folder in the Git directory that keeps the patches until
 // the move is settled: undoing needs them.
 func (a *applying) private() error {
-	parent := filepath.Join(a.steps.Common, "sessionhub-moves")
-	dir := filepath.Join(parent, a.In.Move)
-	if _, err := os.Lstat(dir); err == nil {
-		return fmt.Errorf("%s is left from before: shmove undo --move %s", show(dir), a.In.Move)
-	}
+	dir := privateDir(a.steps.Common, a.In.Move)
 	if err := a.about(func(s *Steps) { s.Private = dir }); err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ const MaxUntracked = 10 << 20
 // Captured is what of a work tree travels.
 type Captured struct {
 	Top string // absolute, links resolved
-	Dir string // of the session, relative to Top; "." for Top
+	Dir string // of the session, relative to Top; "." for Top. A manifest has it quoted by git.Quote
 	Git record.ManifestGit
 	// Staged and Changes are the patch files (index against HEAD, work tree
 	// against index), empty where there is nothing.

@@ -81,7 +81,7 @@ func (t *Target) look(ctx context.Context, refused func(error) error) (*site, er
 		s.tracked[e.path] = true
 	}
 	for _, check := range []func(context.Context, *site) error{
-		t.checkRemote, t.checkHead, t.checkClean, t.checkBranch, t.checkPaths, t.checkParts, t.checkWorktree, t.checkSpace, t.checkCommit,
+		t.checkRemote, t.checkLeft, t.checkHead, t.checkClean, t.checkBranch, t.checkPaths, t.checkParts, t.checkWorktree, t.checkSpace, t.checkCommit,
 	} {
 		if err := check(ctx, s); err != nil {
 			if err := refused(err); err != nil {
@@ -102,6 +102,20 @@ func (t *Target) checkRemote(ctx context.Context, s *site) error {
 		return refuse(OtherRemote, "name the clone of the session's repository", "%s is a clone of something else than %s", s.top, t.In.Git.Remote)
 	}
 	return nil
+}
+
+// checkLeft: what an earlier try left is undone first, by its own journal.
+func (t *Target) checkLeft(_ context.Context, s *site) error {
+	dir := privateDir(s.common, t.In.Move)
+	if _, err := os.Lstat(dir); err == nil {
+		return refuse(Locked, "shmove undo --move "+t.In.Move, "%s is left from an earlier try", dir)
+	}
+	return nil
+}
+
+// privateDir is where a move keeps its patches in a Git directory.
+func privateDir(common, move string) string {
+	return filepath.Join(common, "sessionhub-moves", move)
 }
 
 func (t *Target) checkHead(ctx context.Context, s *site) error {

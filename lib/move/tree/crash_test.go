@@ -47,6 +47,8 @@ func dies(f func()) (dead bool) {
 	return false
 }
 
+func light(t fataler, dir string) { put(t, dir, "a.txt", "changed\n", 0o644) }
+
 // A crash at every step of Apply, with the step's note on disk or not, and
 // then at every step of Undo: the clone is what it was.
 func TestCrashAtEveryStep(t *testing.T) {
@@ -54,17 +56,19 @@ func TestCrashAtEveryStep(t *testing.T) {
 	for name, state := range map[string]struct {
 		prepare  func(t fataler, dir string)
 		worktree bool
+		change   func(t fataler, dir string) // in the source
 	}{
-		"another branch":  {func(fataler, string) {}, false},
-		"the branch, old": {clones()["on the branch, old"], false},
-		"detached":        {clones()["detached"], false},
-		"a new work tree": {func(fataler, string) {}, true},
+		"another branch":  {func(fataler, string) {}, false, messy},
+		"a new work tree": {func(fataler, string) {}, true, messy},
+		// These differ in how HEAD and the branch move; one change will do.
+		"the branch, old": {clones()["on the branch, old"], false, light},
+		"detached":        {clones()["detached"], false, light},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := tempDir(t)
 			from := newWorld(t, dir)
-			messy(t, from.source)
+			state.change(t, from.source)
 			put(t, from.source, "odd/place/kept", "x", 0o644)
 			in := carry(t, capture(t, from.source))
 			state.prepare(t, from.target)
@@ -110,7 +114,7 @@ func TestCrashAtEveryStep(t *testing.T) {
 			for ; try(n, true, 0); n++ {
 				try(n, false, 0)
 			}
-			if n < 6 {
+			if n < 5 {
 				t.Errorf("only %d steps", n)
 			}
 			for undoAt := 1; undoAt <= 2; undoAt++ {
@@ -119,6 +123,30 @@ func TestCrashAtEveryStep(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A second try does not start on what the first one left: only its own
+// journal takes that back.
+func TestSecondTryWaitsForTheFirst(t *testing.T) {
+	ctx := context.Background()
+	w := newWorld(t, tempDir(t))
+	messy(t, w.source)
+	in := carry(t, capture(t, w.source))
+	was := view(t, w.target)
+	j := &dying{at: 4, stored: true}
+	dies(func() { _, _ = (&Target{Clone: w.target, In: in}).Apply(ctx, j) })
+	left := j.last
+	gitIn(t, w.target, "checkout", "-q", "main")
+	if _, err := (&Target{Clone: w.target, In: in}).Apply(ctx, j); !Refused(err, Locked) || !strings.Contains(err.Error(), "shmove undo --move "+moveID) {
+		t.Errorf("got %v", err)
+	}
+	if j.last.Private != left.Private || j.last.Over {
+		t.Errorf("the journal was written over: %+v", j.last)
+	}
+	if _, err := Undo(ctx, j.last, j); err != nil {
+		t.Error(err)
+	}
+	same(t, "the clone", view(t, w.target), was)
 }
 
 // git itself may be killed with some of a patch's files written. What is as

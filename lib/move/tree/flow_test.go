@@ -27,7 +27,7 @@ func messy(t fataler, dir string) {
 	os.Remove(filepath.Join(dir, "link"))
 	put(t, dir, "link", "no link any more\n", 0o644)
 	os.Remove(filepath.Join(dir, "tab\tname"))
-	if err := os.Symlink("nowhere at all", filepath.Join(dir, "tab\tname")); err != nil {
+	if err := os.Symlink("no\xffwhere\n at all", filepath.Join(dir, "tab\tname")); err != nil {
 		t.Fatalf("%v", err)
 	}
 	put(t, dir, "later added", "text\n", 0o644)
@@ -37,6 +37,7 @@ func messy(t fataler, dir string) {
 	put(t, dir, "un/tracked/fi\xffle", "bytes \x00\n", 0o640)
 	put(t, dir, "un/tracked/run", "#!/bin/sh\n", 0o700)
 	put(t, dir, "un/empty", "", 0o600)
+	put(t, dir, "un/100% \\new\nline", "odd", 0o644)
 	if err := os.Symlink("/etc/../nowhere", filepath.Join(dir, "un/li\nnk")); err != nil {
 		t.Fatalf("%v", err)
 	}

@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path"
 	"path/filepath"
 	"strings"
-	"unicode"
 
 	"sessionhub/lib/git"
 	"sessionhub/lib/record"
@@ -28,13 +26,6 @@ type Incoming struct {
 	Open func(File) (io.ReadCloser, error)
 }
 
-// untrackedPrefix is where a bundle keeps untracked files.
-const untrackedPrefix = "untracked/"
-
-// EntryName is the name of an untracked file in a bundle: paths are bytes, a
-// manifest is Unicode.
-func EntryName(f File) string { return untrackedPrefix + git.Quote(f.Path) }
-
 // Unpacked is what lies in the private folder dir that a bundle with this
 // manifest was unpacked and verified into, each entry at its name.
 func Unpacked(dir string, m *record.Manifest) (*Incoming, error) {
@@ -42,7 +33,10 @@ func Unpacked(dir string, m *record.Manifest) (*Incoming, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &Incoming{Move: m.Move, Git: m.Git, Dir: m.Dir}
+	in := &Incoming{Move: m.Move, Git: m.Git}
+	if in.Dir, err = git.Unquote(m.Dir); err != nil {
+		return nil, fmt.Errorf("%s: %w", show(m.Dir), err)
+	}
 	for _, e := range m.Entries {
 		switch e.Name {
 		case "staged.patch":
@@ -52,11 +46,10 @@ func Unpacked(dir string, m *record.Manifest) (*Incoming, error) {
 		case "commits.bundle":
 			in.Commits = filepath.Join(dir, e.Name)
 		}
-		quoted, ok := strings.CutPrefix(e.Name, untrackedPrefix)
-		if !ok {
+		if !strings.HasPrefix(e.Name, untrackedPrefix) {
 			continue
 		}
-		name, err := git.Unquote(quoted)
+		name, err := entryPath(e.Name)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", show(e.Name), err)
 		}
@@ -163,24 +156,4 @@ func (in *Incoming) agree(ctx context.Context, r git.Repo, p patched) error {
 		}
 	}
 	return nil
-}
-
-// inside reports whether a path stays in the work tree, and out of its .git
-// in every spelling that some file system takes for it.
-func inside(name string) bool {
-	if name == "" || name == "." || strings.HasPrefix(name, "/") || path.Clean(name) != name || strings.ContainsRune(name, 0) {
-		return false
-	}
-	for part := range strings.SplitSeq(name, "/") {
-		plain := strings.Map(func(r rune) rune {
-			if unicode.Is(unicode.Cf, r) { // HFS+ overlooks them
-				return -1
-			}
-			return unicode.ToLower(r)
-		}, part)
-		if part == ".." || plain == ".git" || plain == "git~1" {
-			return false
-		}
-	}
-	return true
 }

@@ -52,11 +52,3 @@ type Written struct {
 type Journal interface {
 	Save(Steps) error
 }
-
-// tree is the work tree that the session's files go into.
-func (s *Steps) tree() string {
-	if s.Worktree != "" {
-		return s.Worktree
-	}
-	return s.Clone
-}

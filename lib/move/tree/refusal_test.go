@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"sessionhub/lib/git"
 	"sessionhub/lib/record"
 )
 
@@ -230,6 +231,12 @@ func TestWhatStays(t *testing.T) {
 	put(t, w.source, "caf\xe9.pem", "x", 0o600)
 	put(t, w.source, "big", strings.Repeat("x", 2000), 0o600)
 	put(t, w.source, "shut", "x", 0o600)
+	put(t, w.source, "SHUT", "x", 0o600)
+	put(t, w.source, "git~1", "x", 0o600)
+	put(t, w.source, strings.Repeat("\xff", 200), "x", 0o600)
+	if err := os.Symlink("to\nnowhere", filepath.Join(w.source, "odd")); err != nil {
+		t.Fatal(err)
+	}
 	gitIn(t, filepath.Dir(w.source), "init", "-q", "source/nested")
 	put(t, w.source, "nested/file", "x", 0o600)
 	if err := syscall.Mkfifo(filepath.Join(w.source, "dir/pipe"), 0o600); err != nil {
@@ -250,13 +257,17 @@ func TestWhatStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []record.NotCarried{
+		{Path: git.Quote(strings.Repeat("\xff", 200)), Why: "its name is too long"},
 		{Path: `"caf\351.pem"`, Why: "looks like a secret"},
 		{Path: ".env", Why: "looks like a secret, and Git ignores it"},
 		{Path: "big", Why: "untracked and larger than 1000 bytes"},
 		{Path: "dir/pipe", Why: "a pipe"},
+		{Path: "git~1", Why: "some file system takes its name for .git"},
 		{Path: "keys/id_ed25519", Why: "looks like a secret"},
 		{Path: "keys/note", Why: "holds a private key"},
 		{Path: "nested/", Why: "a repository of its own"},
+		{Path: "odd", Why: "a link whose target is not plain text"},
+		{Path: "shut", Why: "differs from SHUT only in case"},
 		{Path: "sock", Why: "a socket"},
 	}
 	if len(c.NotCarried) != len(want) {
@@ -271,7 +282,7 @@ func TestWhatStays(t *testing.T) {
 	for _, f := range c.Untracked {
 		travels = append(travels, f.Path)
 	}
-	if got := strings.Join(travels, " "); got != ".env.example innocent shut" {
+	if got := strings.Join(travels, " "); got != ".env.example SHUT innocent" {
 		t.Errorf("travels: %s", got)
 	}
 }

@@ -284,9 +284,9 @@ func TestUnpacked(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, "the target", inner(t, w.target), inner(t, w.source))
-	m.Entries = append(m.Entries, record.ManifestEntry{Name: `untracked/"a`})
+	m.Entries = append(m.Entries, record.ManifestEntry{Name: `untracked/a%4`})
 	if _, err := Unpacked(dir, m); err == nil {
-		t.Error("a badly quoted name is taken")
+		t.Error("a badly spelled name is taken")
 	}
 }
 

@@ -3,6 +3,7 @@ package tree
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -67,7 +68,11 @@ func (u *undoing) kept(sum, name string) ([]section, error) {
 	if sum == "" {
 		return nil, nil
 	}
-	return sections(filepath.Join(u.steps.Private, name))
+	name = filepath.Join(u.steps.Private, name)
+	if now, err := hashFile(name); err != nil || now != sum {
+		return nil, errors.Join(fmt.Errorf("%s is not the patch that was applied", show(name)), err)
+	}
+	return sections(name)
 }
 
 // stood is an index of what the commit has at the paths of the patches, with

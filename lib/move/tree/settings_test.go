@@ -142,3 +142,27 @@ func TestCleanSubmodules(t *testing.T) {
 	}
 	same(t, "the clone", view(t, third), was)
 }
+
+// Files in Git LFS travel as they are committed. A patch of one would hold a
+// pointer to what was never pushed.
+func TestLFSWithChangesStays(t *testing.T) {
+	w := newWorld(t, tempDir(t))
+	bin := tempDir(t)
+	put(t, bin, "git-lfs", "#!/bin/sh\nexec cat\n", 0o755)
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	for _, part := range []string{"clean", "smudge"} {
+		gitIn(t, w.source, "config", "filter.lfs."+part, "cat")
+	}
+	put(t, w.source, ".gitattributes", "*.big filter=lfs -text\n", 0o644)
+	put(t, w.source, "x.big", "content", 0o644)
+	gitIn(t, w.source, "add", "-A")
+	gitIn(t, w.source, "commit", "-qm", "big")
+	if c := capture(t, w.source); strings.Join(c.Git.Filters, " ") != "lfs" {
+		t.Errorf("filters %q", c.Git.Filters)
+	}
+	put(t, w.source, "x.big", "changed", 0o644)
+	_, err := Source{}.Capture(context.Background(), w.source, tempDir(t))
+	if !Refused(err, Filter) || !strings.Contains(err.Error(), "x.big is kept in Git LFS and has changes") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -73,8 +73,7 @@ func Settle(s Steps, j Journal) error {
 // dropPrivate removes the patches. Only a folder at the place that Apply uses
 // is removed, whatever a journal says.
 func dropPrivate(s Steps) error {
-	want := filepath.Join(s.Common, "sessionhub-moves", s.Move)
-	if s.Private == "" || s.Private != want || s.Move == "" || strings.Contains(s.Move, "/") {
+	if s.Private == "" || s.Private != privateDir(s.Common, s.Move) || s.Move == "" || strings.Contains(s.Move, "/") {
 		return nil
 	}
 	if err := os.RemoveAll(s.Private); err != nil {

@@ -37,15 +37,24 @@ func openFile(top, name string) (*os.File, error) {
 
 // untracked sorts what Git has not into what travels and what stays.
 func (c *Captured) untracked(ctx context.Context, index git.Repo, st *status, limit int64) error {
+	seen := map[string]string{}
 	for _, name := range st.untracked {
 		f, why, err := c.look(name, limit)
 		if err != nil {
 			return err
 		}
+		if why == "" {
+			why = unfit(f)
+		}
+		// macOS takes both for one; a bundle must open there, too.
+		if other, twice := seen[strings.ToLower(name)]; why == "" && twice {
+			why = "differs from " + git.Quote(other) + " only in case"
+		}
 		if why != "" {
 			c.stays(name, why)
 			continue
 		}
+		seen[strings.ToLower(name)] = name
 		c.Untracked = append(c.Untracked, f)
 	}
 	ignored, err := index.Fields(ctx, "ls-files", "-o", "-i", "--exclude-standard", "--directory", "-z")
