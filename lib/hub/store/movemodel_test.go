@@ -324,6 +324,9 @@ func (m *moveModel) alive(machine string) {
 
 // restart opens the store anew, as a hub does that was killed.
 func (m *moveModel) restart(*rapid.T) {
+	if rapid.IntRange(0, 4).Draw(m.rt, "restart") > 0 { // it takes longer than all else
+		return
+	}
 	m.must(m.s.Close())
 	s, err := Open(context.Background(), m.path)
 	m.must(err)
