@@ -199,14 +199,16 @@ func TestAHubThatEndsInAnUpload(t *testing.T) {
 		_, err := d.tower.UploadBundle(d.t.Context(), id, bundleOf(content), r)
 		done <- err
 	}()
-	_, err := w.Write(content[:1000])
+	_, err := w.Write(content[:1000]) // the hub has begun to take it
 	d.must(err)
-	go d.hub.Down()
+	if len(d.parts()) != 1 {
+		t.Errorf("under way: %v", d.parts())
+	}
+	d.hub.Down()
+	w.CloseWithError(io.ErrUnexpectedEOF)
 	if err := <-done; err == nil || status(err) != 0 {
 		t.Errorf("a cut upload: %v", err)
 	}
-	r.Close()
-	d.hub.Down()
 	d.hub.Up()
 	if d.is(id, record.MovePacking, ""); len(d.parts()) != 0 {
 		t.Errorf("left %v", d.parts())
