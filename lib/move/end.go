@@ -31,6 +31,7 @@ type Hub interface {
 type Desk interface {
 	LeaseMoving(session, who string) (release func(), err error)
 	Running(ctx context.Context, session string) (where string, err error)
+	MayRun(ctx context.Context, session string) bool
 	Endable(ctx context.Context, session string, stopBackground bool) session.Gate
 	End(ctx context.Context, session string, stopBackground bool, before func() error) (session.Ending, error)
 	Launch(ctx context.Context, l session.Launch, before func() error) (session.Launched, error)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"sessionhub/lib/bundle"
@@ -96,6 +97,7 @@ func (i *In) run(ctx context.Context, h *held, old bool) (record.Result, error) 
 	if err != nil {
 		return record.Result{}, err
 	}
+	release = sync.OnceFunc(release)
 	defer release()
 	p := TargetCheck
 	if old {
@@ -112,6 +114,9 @@ func (i *In) run(ctx context.Context, h *held, old bool) (record.Result, error) 
 		h.Leaving = p == TargetClaim || p == TargetClaimed || p == TargetStart // nobody else resumes it meanwhile
 		if err := h.enter(p); err != nil {
 			return record.Result{}, err
+		}
+		if p == TargetDone { // it runs here like any other
+			release()
 		}
 		i.reach(p, false)
 		seen := i.do(ctx, h)
@@ -140,20 +145,22 @@ func (i *In) run(ctx context.Context, h *held, old bool) (record.Result, error) 
 }
 
 // here reports, after a crash, whether the session runs here, or may be
-// starting, or was gone on with.
+// starting, or was gone on with. One that was about to be started is given the
+// time to be known: a second start would make a second copy.
 func (i *In) here(ctx context.Context, h *held) (bool, error) {
-	where, err := i.Desk.Running(ctx, h.Session)
-	if err != nil {
-		return false, err
+	if h.Wrote != nil {
+		if same, err := h.Wrote.Untouched(); err != nil || !same {
+			return true, err
+		}
 	}
-	if where != "" || h.Launched != nil {
+	if h.Launched == nil {
+		where, err := i.Desk.Running(ctx, h.Session)
+		return where != "", err
+	}
+	if i.taken(ctx, h.Session) {
 		return true, nil
 	}
-	if h.Wrote == nil {
-		return false, nil
-	}
-	same, err := h.Wrote.Untouched()
-	return !same, err
+	return i.Desk.MayRun(ctx, h.Session), nil
 }
 
 func (i *In) do(ctx context.Context, h *held) Seen {
@@ -300,8 +307,8 @@ func (i *In) started(ctx context.Context, h *held, at session.Launched) (string,
 	prompt := i.Desk.AwaitPrompt(ctx, at)
 	if prompt == session.Asking {
 		detail += "; it asks something there: is its folder trusted?"
-	} else if err := i.taken(ctx, h.Session, at); err != nil {
-		return "", err
+	} else if !i.taken(ctx, h.Session) {
+		return "", i.Desk.WhyEnded(ctx, at)
 	}
 	if prompt == session.NotReady {
 		detail += "; it is not at its prompt yet"
@@ -314,19 +321,15 @@ func (i *In) started(ctx context.Context, h *held, at session.Launched) (string,
 
 // taken waits until Claude's registry names the session: herdr knows a Claude
 // some moments earlier.
-func (i *In) taken(ctx context.Context, id string, at session.Launched) error {
-	var err error
-	for end := i.Now().Add(takenWait); ; {
-		where := ""
-		if where, err = i.Desk.Running(ctx, id); err == nil && where != "" {
-			return nil
+func (i *In) taken(ctx context.Context, id string) bool {
+	for end := i.Now().Add(takenWait); ; i.Pause(ctx, takenEvery) {
+		if where, err := i.Desk.Running(ctx, id); err == nil && where != "" {
+			return true
 		}
 		if !i.Now().Before(end) {
-			break
+			return false
 		}
-		i.Pause(ctx, takenEvery)
 	}
-	return errors.Join(i.Desk.WhyEnded(ctx, at), err)
 }
 
 const (
