@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -306,25 +307,19 @@ func (m *moveModel) cancel(*rapid.T) {
 
 func (m *moveModel) wait(*rapid.T) {
 	m.pass(time.Duration(rapid.SampledFrom([]int{1, 31, 200, 599}).Draw(m.rt, "seconds")) * time.Second)
-	for _, machine := range []string{"tower", "laptop", "desk"} { // nobody is silent
-		m.alive(machine)
-	}
-}
-
-// alive lets a machine name its sessions.
-func (m *moveModel) alive(machine string) {
-	var specs []string
+	named := map[string][]string{"tower": nil, "laptop": nil, "desk": nil} // nobody is silent
 	for i, id := range []string{"a", "b"} {
-		if s := m.get(m.prefix + id); s.Machine == machine {
-			specs = append(specs, fmt.Sprintf("%s%s@p%d", m.prefix, id, i))
-		}
+		on := m.get(m.prefix + id).Machine
+		named[on] = append(named[on], fmt.Sprintf("%s%s@p%d", m.prefix, id, i))
 	}
-	m.beat(machine, m.prefix, specs...)
+	for machine, sessions := range named {
+		m.beat(machine, m.prefix, sessions...)
+	}
 }
 
 // restart opens the store anew, as a hub does that was killed.
 func (m *moveModel) restart(*rapid.T) {
-	if rapid.IntRange(0, 4).Draw(m.rt, "restart") > 0 { // it takes longer than all else
+	if rapid.IntRange(0, 9).Draw(m.rt, "restart") > 0 { // it takes longer than all else
 		return
 	}
 	m.must(m.s.Close())
@@ -343,6 +338,13 @@ func (m *moveModel) check(*rapid.T) {
 	if rapid.Bool().Draw(m.rt, "sweep") {
 		m.must(m.write(func(tx *Tx) error { return EndOverdueMoves(tx, m.now) }))
 		m.lapse()
+	}
+	finishes, err := all(m.s.reader(context.Background()), func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) },
+		"SELECT move FROM requests WHERE action = 'move_finish'")
+	m.must(err)
+	finished := map[string]int{}
+	for _, id := range finishes {
+		finished[id]++
 	}
 	open := map[string]int{}
 	for _, v := range m.moves {
@@ -364,7 +366,7 @@ func (m *moveModel) check(*rapid.T) {
 		if has := slices.Contains([]record.MoveState{record.MoveUploaded, record.MoveUnpacking, record.MoveStarting}, is.State); has != (err == nil) {
 			m.rt.Fatalf("move %s is %s; its file: %v", v.id, is.State, err)
 		}
-		if n := m.count(m.s.reader(context.Background()), "SELECT count(*) FROM requests WHERE action = 'move_finish' AND move = '"+v.id+"'"); int(n) != v.finished {
+		if n := finished[v.id]; n != v.finished {
 			m.rt.Fatalf("move %s has %d finishes, want %d", v.id, n, v.finished)
 		}
 	}
