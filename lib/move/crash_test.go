@@ -221,6 +221,9 @@ func TestTheHubIsGoneAtEveryStep(t *testing.T) {
 // The hub gives a step up at any moment of it.
 func TestTimedOutAtEveryStep(t *testing.T) {
 	for _, at := range points() {
+		if at.done {
+			continue // the next moment comes to the same
+		}
 		t.Run(fmt.Sprintf("%s/%t", at.phase, at.done), func(t *testing.T) {
 			t.Parallel()
 			c := &clock{}

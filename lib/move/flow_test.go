@@ -2,9 +2,11 @@ package move
 
 import (
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -259,5 +261,32 @@ func TestTheArchiveFails(t *testing.T) {
 	if mv.State != record.MoveDone || len(mv.Notes) != 1 || !strings.HasPrefix(mv.Notes[0], "archive on tower failed: ") ||
 		!strings.HasSuffix(mv.Notes[0], "; remove the transcript there by hand") {
 		t.Fatalf("%+v", mv)
+	}
+}
+
+// fullDisk is a hub whose bundles don't fit.
+type fullDisk struct{ Hub }
+
+func (f fullDisk) DownloadBundle(_ context.Context, _ string, _ record.Bundle, w io.Writer) error {
+	if _, err := w.Write([]byte("age-encryption.org/v1\n")); err != nil {
+		return err
+	}
+	return &os.PathError{Op: "write", Path: "bundle.age", Err: syscall.ENOSPC}
+}
+
+// The target's disk is full: nothing of the bundle stays there, and the session
+// goes on where it ran.
+func TestTheDiskIsFullThere(t *testing.T) {
+	p := newPair(t)
+	id := p.tower.claude("hello")
+	p.tower.dirty()
+	before, there := p.tower.status(), p.laptop.status()
+	p.laptop.end.Hub = fullDisk{p.laptop.end.Hub}
+	mv := p.move(id, record.MovePost{To: "laptop"})
+	if mv.State != record.MoveFailed || !strings.Contains(mv.Detail, "download: write bundle.age: no space left on device") {
+		t.Fatalf("%+v", mv)
+	}
+	if p.runs(id) != "tower" || p.tower.status() != before || p.laptop.status() != there || len(p.laptop.leftovers()) > 0 {
+		t.Errorf("it runs at %s; laptop keeps %v", p.runs(id), p.laptop.leftovers())
 	}
 }

@@ -49,7 +49,7 @@ func (i *In) couldTake(ctx context.Context, m *record.ClaimMove) (detail, versio
 		return "", version, in("transcript", err)
 	}
 	if m.Git == nil || m.Git.Remote == "" {
-		return "", version, inf("read repo", "the session's directory on %s is in no Git work tree with a remote, as far as the hub knows", m.From)
+		return "", version, inf("read repo", "the session's directory on %s is in no Git work tree with a remote, as far as the hub knows; of a session that began just now it knows within a minute", m.From)
 	}
 	clone, err := i.findClone(ctx, m)
 	if err != nil {
