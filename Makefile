@@ -1,6 +1,6 @@
 # sessionhub: build, install, test. `make help` lists the targets.
 SHELL    := /bin/sh
-TOOLS    := shq shwatch shctl shinstall shrevive shspawn shhub
+TOOLS    := shq shwatch shctl shmove shinstall shrevive shspawn shhub
 # Programs that tools run; people don't, so they have no manual page.
 HELPERS  := shq-mcp
 PREFIX   ?= $(HOME)/.local

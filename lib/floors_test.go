@@ -15,9 +15,9 @@ import (
 var floors = [][]string{
 	{"lib/lock", "lib/detach", "lib/text", "lib/runlog", "lib/jsonl", "lib/git", "lib/shell", "lib/jsonedit"},
 	{"lib/record"},
-	{"lib/config", "lib/state", "lib/queue", "lib/herdr", "lib/claude", "lib/hubclient"},
+	{"lib/config", "lib/state", "lib/queue", "lib/herdr", "lib/claude", "lib/hubclient", "lib/seal", "lib/bundle"},
 	{"lib/presence", "lib/session", "lib/ask", "lib/claude/claudetest"},
-	{"lib/hook", "lib/watch", "lib/digest", "lib/mcp", "lib/control", "lib/revive", "lib/spawn", "lib/hub", "lib/install", "lib/doctor"},
+	{"lib/hook", "lib/watch", "lib/digest", "lib/mcp", "lib/control", "lib/revive", "lib/spawn", "lib/move", "lib/hub", "lib/install", "lib/doctor"},
 	{"cmd", "examples"},
 }
 
@@ -29,6 +29,7 @@ var sideways = map[string][]string{
 	"lib/git":       {"lib/text"},
 	"lib/queue":     {"lib/state"},
 	"lib/hubclient": {"lib/config"},
+	"lib/seal":      {"lib/state"},
 	"lib/session":   {"lib/presence"},
 }
 

@@ -193,17 +193,24 @@ func (a *asker) ended(ctx context.Context, r record.Request) error {
 	if r.State == record.RequestDone || r.State == record.RequestDelivered {
 		return nil
 	}
-	if list, err := a.hub.Inbox(ctx); err == nil {
-		for _, e := range list {
-			if e.Kind == record.InboxFailed && idOf(e) == r.ID {
-				_ = a.hub.Read(ctx, e.ID) // it stays in the inbox otherwise
-			}
-		}
-	}
+	a.markSeen(ctx, r.ID)
 	return front.Fail(front.ExitFailed, fmt.Errorf("%s: %s", r.State, cmp.Or(text.Line(r.Detail), "no reason was given")))
 }
 
-// idOf is the request of an inbox entry about one.
+// markSeen takes a failed request or move off the inbox.
+func (a *asker) markSeen(ctx context.Context, id string) {
+	list, err := a.hub.Inbox(ctx)
+	if err != nil {
+		return // it stays in the inbox
+	}
+	for _, e := range list {
+		if e.Kind == record.InboxFailed && idOf(e) == id {
+			_ = a.hub.Read(ctx, e.ID) // it stays in the inbox otherwise
+		}
+	}
+}
+
+// idOf is the request or move of an inbox entry about one.
 func idOf(e record.InboxEntry) string {
 	kind := len(record.InboxFailed) + 1
 	if len(e.ID) < kind+uuidLength {
@@ -433,10 +440,14 @@ func ofRequest(ctx context.Context, c *front.Call, w wish) (*asker, record.Reque
 
 func cancelVerb() front.Verb {
 	return front.Verb{
-		Name: "cancel", Args: "ID", Short: "take a request back", Settings: asking(),
-		Long: "Takes a request back that no machine carries out yet.",
+		Name: "cancel", Args: "ID", Short: "take a request or a move back", Settings: asking(),
+		Long: `Takes a request back that no machine carries out yet, or a move whose bundle is
+not uploaded yet; a session that was ended for it is restarted where it was.`,
 		Run: func(ctx context.Context, c *front.Call) error {
 			a, r, err := ofRequest(ctx, c, wish{})
+			if unknown(err) {
+				return a.cancelMove(ctx, c.Args[0])
+			}
 			if err != nil {
 				return err
 			}
@@ -445,6 +456,6 @@ func cancelVerb() front.Verb {
 			}
 			return front.PrintJSON(c.Stdout, r)
 		},
-		Exits: hubExits(front.Exit{Code: front.ExitData, When: "it has ended, is being carried out, or is not known"}),
+		Exits: hubExits(front.Exit{Code: front.ExitData, When: "it has ended, is being carried out, is uploaded, or is not known"}),
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"sessionhub/lib/config"
 	"sessionhub/lib/control"
 	"sessionhub/lib/herdr"
+	"sessionhub/lib/hook"
 	"sessionhub/lib/hubclient"
 	"sessionhub/lib/lock"
 	"sessionhub/lib/record"
@@ -129,12 +130,33 @@ func poll(ctx context.Context, c *front.Call) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go endWith(c.Stdin, cancel)
+	m, err := mover(c, d.Dir)
+	if err != nil {
+		return err
+	}
+	d.Move = m.Do
+	go m.Tend(ctx, func(ctx context.Context, k record.MoveKey) error {
+		hub, err := machineHub(c)
+		if err != nil {
+			return err
+		}
+		return hub.PutMoveKey(ctx, k)
+	})
 	p := &control.Poll{
 		Connect: func() (control.Hub, error) { return machineHub(c) },
 		Doer:    d, Log: &runlog.Log{W: c.Stderr}, Timing: control.DefaultTiming(), Pause: session.Pause,
 	}
 	p.Run(ctx)
 	return nil
+}
+
+// mover hands steps of moves to the shmove beside this program.
+func mover(c *front.Call, dir state.Dir) (*control.Mover, error) {
+	program, err := hook.Beside("shmove")
+	if err != nil {
+		return nil, err
+	}
+	return &control.Mover{Program: program, Dir: dir, Env: os.Environ(), Stderr: os.Stderr, Log: &runlog.Log{W: c.Stderr}, Pause: session.Pause}, nil
 }
 
 // probeWait is how long poll tries for its lock: a probe holds it for an

@@ -19,7 +19,7 @@ func tool() front.Tool {
 do? People get tables, programs JSON lines.`,
 		Verbs: []front.Verb{
 			statusVerb(), showVerb(), inboxVerb(), archiveVerb(), readVerb(), instructionsVerb(), openVerb(),
-			remoteVerb(), sendVerb(), answerVerb(), startVerb(), resumeVerb(), requestVerb(), cancelVerb(),
+			remoteVerb(), sendVerb(), answerVerb(), startVerb(), resumeVerb(), moveVerb(), requestVerb(), cancelVerb(),
 			pollVerb(), claimVerb(), doVerb(), postVerb(),
 		},
 		See: []string{"shq(1)", "shwatch(1)", "shinstall(1)", "shhub(1)"},

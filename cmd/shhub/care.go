@@ -16,7 +16,8 @@ func backupVerb() front.Verb {
 		Name: "backup", Args: "[flags] FILE", Short: "write a consistent copy while the hub runs",
 		Long: `Writes a copy of the database to FILE (0600), whole or not at all; an older FILE
 is replaced. To restore it, stop the hub and put the copy in the database's
-place.`,
+place. Bundles of moves that are under way are not in it: such a move fails when
+a restored hub starts, and its session is restarted where it was.`,
 		Flags: func(fs *flag.FlagSet) { dbFlag(fs, &db) },
 		Run: func(ctx context.Context, c *front.Call) error {
 			if len(c.Args) != 1 {
@@ -42,7 +43,8 @@ func checkVerb() front.Verb {
 	return front.Verb{
 		Name: "check", Args: "[flags]", Short: "tell whether the database is sound",
 		Long: `Checks the file's integrity, its references and what must hold of sessions, and
-counts what was recorded.`,
+counts what was recorded, and the bundles of moves that are under way. A move
+whose bundle is missing fails when the hub starts, and stray files go then.`,
 		Flags: func(fs *flag.FlagSet) { dbFlag(fs, &db) },
 		Run: func(ctx context.Context, c *front.Call) error {
 			if err := noArgs(c); err != nil {
@@ -61,6 +63,14 @@ counts what was recorded.`,
 	}
 }
 
+// bundles are those of moves that are under way. Neither what is missing nor
+// what is a stray makes a database unsound: a hub that starts deals with both.
+type bundles struct {
+	Waiting int `json:"waiting"`
+	Missing int `json:"missing"`
+	Strays  int `json:"strays"`
+}
+
 // checkResult is what shhub check prints.
 type checkResult struct {
 	Sound   bool     `json:"sound"`
@@ -68,6 +78,7 @@ type checkResult struct {
 	Schema  int      `json:"schema"`
 	Events  int      `json:"events"`
 	Reports int      `json:"reports"`
+	Bundles bundles  `json:"bundles"`
 }
 
 func check(ctx context.Context, c *front.Call, db string) (checkResult, error) {
@@ -92,6 +103,11 @@ func check(ctx context.Context, c *front.Call, db string) (checkResult, error) {
 	if damaged(&r, err) {
 		return r, nil
 	}
+	if err != nil {
+		return r, err
+	}
+	files, err := s.Bundles(ctx)
+	r.Bundles = bundles(files)
 	r.Events, r.Reports, r.Sound = len(books.Events), len(books.Reports), len(r.Wrong) == 0
 	return r, err
 }

@@ -33,10 +33,11 @@ type serveOptions struct {
 	notify                topics
 	detail                bool
 	page                  string
+	maxBundle             byteSize
 }
 
 func serveVerb() front.Verb {
-	var o serveOptions
+	o := serveOptions{maxBundle: hub.MaxBundle}
 	return front.Verb{
 		Name: "serve", Args: "[flags]", Short: "run the hub",
 		Long: `Serves the API, and at / a page for people, until SIGTERM; requests under way are
@@ -54,6 +55,7 @@ something or begins to wait: once for each, with its title and machine.`,
 			fs.Var(&o.notify, "notify", "push to this `topic` of ntfy, such as https://ntfy.sh/TOPIC, when a session waits for you; @FILE reads it, or several, from a file; may be repeated")
 			fs.BoolVar(&o.detail, "notify-detail", false, "push the first line of what is asked, too")
 			fs.StringVar(&o.page, "notify-link", "", "the `address` at which a phone opens this hub's page from a push")
+			fs.Var(&o.maxBundle, "max-bundle", "the largest `size` of a moved session's bundle, such as 512MiB")
 			fs.DurationVar(&o.retention, "retention", 90*24*time.Hour, "how `long` ended sessions and events are kept; 0 keeps them")
 		},
 		Run: func(ctx context.Context, c *front.Call) error { return serve(ctx, c, o) },
@@ -62,7 +64,7 @@ something or begins to wait: once for each, with its title and machine.`,
 			{Line: "shhub serve --listen :7733 --tls-cert hub.pem --tls-key hub.key", For: "for others, too"},
 			{Line: "shhub serve --notify https://ntfy.sh/SOME-LONG-TOPIC --notify-link https://hub.example:7733", For: "push a note to a phone when a session waits"},
 		},
-		Files: []string{"~/.local/share/sessionhub/hub.db  the database"},
+		Files: []string{"~/.local/share/sessionhub/hub.db  the database", "~/.local/share/sessionhub/hub.db.bundles/  bundles of moves that are under way"},
 		Exits: append(dbExits(), front.Exit{Code: front.ExitUnavailable, When: "the address is taken"}),
 	}
 }
@@ -86,7 +88,11 @@ func serve(ctx context.Context, c *front.Call, o serveOptions) error {
 	logw := &runlog.Log{W: c.Stderr}
 	h := hub.New(s, time.Now)
 	h.Failed = func(err error) { logw.Failure("%v", err) }
-	h.Version = c.Version.Number
+	h.Version, h.MaxBundle = c.Version.Number, int64(o.maxBundle)
+	if err := h.Prepare(ctx); err != nil {
+		l.Close()
+		return err
+	}
 	srv := &http.Server{
 		Handler: h, ReadHeaderTimeout: headerWait, IdleTimeout: idleWait,
 		ErrorLog: log.New(logWriter{logw}, "", 0),
@@ -105,6 +111,7 @@ func serve(ctx context.Context, c *front.Call, o serveOptions) error {
 	logw.Printf("shhub %s serves on %s://%s", c.Version.Number, scheme, l.Addr())
 	notify(ctx, h, o, logw)
 	go h.Retain(ctx, o.retention, func(err error) { logw.Failure("retention: %v", err) })
+	go h.Tend(ctx, func(err error) { logw.Failure("moves: %v", err) })
 	return run(ctx, srv, l, logw)
 }
 

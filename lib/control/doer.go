@@ -23,6 +23,9 @@ type Doer struct {
 	Home   string                        // of the person: nothing starts outside
 	Who    string                        // for leases: which program acts
 	Now    func() time.Time
+	// Move carries out a step of a move, in its own time: it keeps a journal and
+	// leases of its own. Nil: this machine's tools can't.
+	Move func(ctx context.Context, c record.Claim) record.Result
 }
 
 // Do carries out a claim and says what became of it. It types nothing twice: a
@@ -43,6 +46,9 @@ func (d *Doer) Do(ctx context.Context, c record.Claim) record.Result {
 func (d *Doer) do(ctx context.Context, c record.Claim) record.Result {
 	if err := c.Validate(); err != nil {
 		return failed("the request makes no sense: %v", err)
+	}
+	if c.Action.OfMove() {
+		return d.move(ctx, c)
 	}
 	begun, err := d.begun(c.ID)
 	switch {
@@ -79,6 +85,14 @@ func (d *Doer) do(ctx context.Context, c record.Claim) record.Result {
 		return d.resume(ctx, c)
 	}
 	return failed("this version of sessionhub can't %s: update it there", c.Action)
+}
+
+// move hands a step of a move to who can carry it out.
+func (d *Doer) move(ctx context.Context, c record.Claim) record.Result {
+	if d.Move == nil {
+		return failed("this machine's tools can't move sessions")
+	}
+	return d.Move(ctx, c)
 }
 
 func failed(format string, args ...any) record.Result {

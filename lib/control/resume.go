@@ -4,22 +4,14 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"time"
 
 	"sessionhub/lib/record"
 	"sessionhub/lib/session"
-	"sessionhub/lib/state"
 	"sessionhub/lib/text"
 )
 
-const (
-	// resumedFor is how long a resume is remembered: herdr reports the session
-	// some seconds after Claude started, and a second request in between must
-	// not start a second copy.
-	resumedFor = 2 * time.Minute
-	// labelTitle is how much of a title a workspace's label shows, in characters.
-	labelTitle = 40
-)
+// labelTitle is how much of a title a workspace's label shows, in characters.
+const labelTitle = 40
 
 // remoteControl gives a session's link: of the pane that runs it, or of a new
 // workspace in which it is resumed when it is over.
@@ -36,7 +28,7 @@ func (d *Doer) remoteControl(ctx context.Context, c record.Claim) record.Result 
 		return failed("waiting on a prompt in the pane")
 	case r.Gate.Reason != session.Absent:
 		return failed("%s", r.Gate.Why)
-	case c.Session.Status == record.StatusLive && !d.justResumed(c.Session.Session):
+	case c.Session.Status == record.StatusLive && !d.Desk.JustResumed(c.Session.Session):
 		return failed("looks live but pane not found")
 	}
 	return d.resume(ctx, c)
@@ -46,7 +38,7 @@ func (d *Doer) remoteControl(ctx context.Context, c record.Claim) record.Result 
 // workspace (field reports A10 to A12: never a second copy).
 func (d *Doer) resume(ctx context.Context, c record.Claim) record.Result {
 	id := c.Session.Session
-	if d.justResumed(id) {
+	if d.Desk.JustResumed(id) {
 		return failed("just resumed; try again in a moment")
 	}
 	where, err := d.Desk.Running(ctx, id)
@@ -73,7 +65,7 @@ func (d *Doer) resume(ctx context.Context, c record.Claim) record.Result {
 	at, err := d.Desk.Launch(ctx, session.Launch{
 		Dir: dir, Label: "sessionhub: " + title, Name: "sessionhub-" + short(c.ID), Args: []string{"--resume", id, "--remote-control"},
 	}, func() error {
-		if err := d.noteResumed(id); err != nil {
+		if err := d.Desk.NoteResumed(id); err != nil {
 			return err
 		}
 		return d.begin(c, "started")()
@@ -82,39 +74,4 @@ func (d *Doer) resume(ctx context.Context, c record.Claim) record.Result {
 		return failed("%v", err)
 	}
 	return d.linked(ctx, at, "resumed in a new herdr workspace")
-}
-
-// resumed is resumed.json: when sessions were resumed, for 2 minutes. It is a
-// file, so that a restart does not forget.
-type resumed struct {
-	Sessions map[string]record.Time `json:"sessions"`
-}
-
-func (d *Doer) resumedPath() string { return filepath.Join(string(d.Dir), "resumed.json") }
-
-func (d *Doer) justResumed(id string) bool {
-	var r resumed
-	if err := state.ReadJSON(d.resumedPath(), &r); err != nil {
-		return false // the lease and the registry still guard
-	}
-	at, ok := r.Sessions[id]
-	age := d.Now().Sub(at.Time)
-	return ok && age >= 0 && age < resumedFor
-}
-
-func (d *Doer) noteResumed(id string) error {
-	return d.Dir.Locked(func() error {
-		var r resumed
-		if err := state.ReadJSON(d.resumedPath(), &r); err != nil || r.Sessions == nil {
-			r.Sessions = map[string]record.Time{}
-		}
-		now := d.Now()
-		for s, at := range r.Sessions {
-			if now.Sub(at.Time) > resumedFor {
-				delete(r.Sessions, s)
-			}
-		}
-		r.Sessions[id] = record.At(now)
-		return state.ReplaceJSON(d.resumedPath(), r)
-	})
 }

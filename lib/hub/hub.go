@@ -30,19 +30,23 @@ type Hub struct {
 	changes  *changes
 	polls    *bell // by machine: there may be something to do
 	requests *bell // by request: it may have ended
+	moves    *bell // by move: it may have gone on
 	metrics  *metrics
 
 	// Failed is told of every error that was answered with a 5xx, if it is set.
 	Failed func(error)
+	// MaxBundle bounds a bundle in bytes; 0 is MaxBundle.
+	MaxBundle int64
 	// Version is the version that the hub says it has.
 	Version string
 }
 
 // New makes a hub over an open store. now is the hub's clock.
 func New(s *store.Store, now func() time.Time) *Hub {
-	h := &Hub{store: s, now: now, mux: http.NewServeMux(), allow: make(map[string][]string), changes: newChanges(), polls: newBell(), requests: newBell()}
+	h := &Hub{store: s, now: now, mux: http.NewServeMux(), allow: make(map[string][]string), changes: newChanges(), polls: newBell(), requests: newBell(), moves: newBell()}
 	h.metrics = newMetrics(s, now)
 	s.OnChange(h.changes.tell)
+	s.OnMove(h.moved)
 	h.routes()
 	return h
 }
@@ -56,6 +60,7 @@ func (h *Hub) CloseStreams() {
 	h.changes.close()
 	h.polls.close()
 	h.requests.close()
+	h.moves.close()
 }
 
 // Who may call a route.
@@ -102,6 +107,13 @@ func (h *Hub) routes() {
 	h.handle("POST /v1/sessions/{id}/control", ask, h.postControl)
 	h.handle("POST /v1/sessions/{id}/asks/{ask}/answer", answers, h.postAnswer)
 	h.handle("POST /v1/machines/{name}/start", ask, h.postStart)
+	h.handle("PUT /v1/machines/self/move-key", machine, h.putMoveKey)
+	h.handle("POST /v1/sessions/{id}/moves", ask, h.postMove)
+	h.handle("GET /v1/moves/{id}", either, h.getMove)
+	h.handle("POST /v1/moves/{id}/cancel", ask, h.postMoveCancel)
+	h.handle("POST /v1/moves/{id}/result", machine, h.postMoveResult)
+	h.handle(uploadRoute, machine, h.putBundle)
+	h.handle("GET /v1/moves/{id}/bundle", machine, h.getBundle)
 	h.handle("PUT /v1/sessions/{id}/retired", ask, h.putRetired)
 	h.handle("PUT /v1/instructions", ask, h.putInstructions)
 	h.handle("POST /v1/inbox/{id}/read", ask, h.postRead)

@@ -41,6 +41,9 @@ func (h *Hub) getMachines(_ http.ResponseWriter, r *request) (any, error) {
 // getInbox lists the inbox for a user. For a machine it counts it, or with
 // entries=1 lists what is about that machine.
 func (h *Hub) getInbox(_ http.ResponseWriter, r *request) (any, error) {
+	if err := h.endOverdueMoves(r.Context()); err != nil {
+		return nil, err
+	}
 	list, err := h.store.Inbox(r.Context(), h.now())
 	if err != nil || r.token.Kind != store.KindMachine {
 		return list, err

@@ -78,6 +78,9 @@ func (h *Hub) dueAt(t time.Time) (c <-chan time.Time, stop func()) {
 // claim takes the machine's next request, if there is one. The token is looked
 // at again: it may have been revoked while its machine waited.
 func (h *Hub) claim(r *request, name string) (*record.Claim, time.Time, error) {
+	if err := h.endOverdueMoves(r.Context()); err != nil {
+		return nil, time.Time{}, err
+	}
 	ready, next, err := h.store.NextClaim(r.Context(), name, h.now())
 	if err != nil || !ready {
 		return nil, next, err

@@ -39,6 +39,9 @@ func problem(err error) record.Problem {
 	var e *Error
 	var body *store.BadBody
 	var misfit *store.BadAnswer
+	var standing *store.MoveConflict
+	var never *store.BadMove
+	var notNow *store.NotNow
 	switch {
 	case errors.As(err, &e):
 		return e.Problem
@@ -48,6 +51,12 @@ func problem(err error) record.Problem {
 		return record.Problem{Status: http.StatusConflict, Detail: err.Error()}
 	case errors.As(err, &misfit):
 		return record.Problem{Status: http.StatusBadRequest, Detail: misfit.Error()}
+	case errors.As(err, &standing):
+		return record.Problem{Type: record.ProblemMove, Status: http.StatusConflict, Detail: standing.Why, Move: &standing.Move}
+	case errors.As(err, &never):
+		return record.Problem{Status: http.StatusUnprocessableEntity, Detail: never.Why}
+	case errors.As(err, &notNow):
+		return record.Problem{Status: http.StatusConflict, Detail: notNow.Why}
 	case errors.Is(err, store.ErrUnknown):
 		return record.Problem{Status: http.StatusNotFound, Detail: "the hub does not know that session"}
 	case errors.Is(err, store.ErrKeyReused):

@@ -81,13 +81,19 @@ type call struct {
 	etag   string        // If-None-Match
 	wait   time.Duration // that the hub may take before it answers
 	body   any
+	stream *stream // in place of a body; nothing bounds its time
+	from   int64   // Range: from this byte on
+	match  string  // If-Range: of this version
 	out    any
 }
 
 // do sends a request and decodes its answer. The error is an *Error.
 func (c *Client) do(ctx context.Context, r call) (http.Header, error) {
-	ctx, cancel := context.WithTimeout(ctx, Timeout+r.wait)
-	defer cancel()
+	if r.stream == nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, Timeout+r.wait)
+		defer cancel()
+	}
 	res, err := c.send(ctx, r)
 	if err != nil {
 		return nil, err
@@ -142,6 +148,13 @@ func (c *Client) send(ctx context.Context, r call) (*http.Response, error) {
 	if r.key != "" {
 		req.Header.Set("Idempotency-Key", r.key)
 	}
+	if r.stream != nil {
+		r.stream.fill(req)
+	}
+	if r.from > 0 {
+		req.Header.Set("Range", rangeFrom(r.from))
+		req.Header.Set("If-Range", `"`+r.match+`"`)
+	}
 	if r.etag != "" {
 		req.Header.Set("If-None-Match", r.etag)
 	}
@@ -167,7 +180,7 @@ func (c *Client) problem(op string, res *http.Response, body []byte) error {
 	if !strings.HasPrefix(res.Header.Get("Content-Type"), record.ProblemType) || json.Unmarshal(body, &p) != nil {
 		return c.stranger(op, res)
 	}
-	e := &Error{Op: op, Status: res.StatusCode, Type: p.Type, Detail: p.Title}
+	e := &Error{Op: op, Status: res.StatusCode, Type: p.Type, Detail: p.Title, Move: p.Move}
 	if p.Detail != "" {
 		e.Detail = p.Detail
 	}

@@ -23,7 +23,8 @@ type Error struct {
 	Type   string // of the problem document
 	Detail string
 	Err    error
-	NotHub bool // what answered is something else
+	NotHub bool         // what answered is something else
+	Move   *record.Move // how a move stands that this did not fit
 }
 
 // Error is one line.

@@ -142,6 +142,7 @@ type Claim struct {
 	AsCommand bool          `json:"as_command,omitempty"`
 	Start     *Start        `json:"start,omitempty"`
 	Answer    *Answer       `json:"answer,omitempty"`
+	Move      *ClaimMove    `json:"move,omitempty"`
 }
 
 // ClaimSession is what the hub knows of the session of a claim.
@@ -179,6 +180,16 @@ func (c *Claim) Validate() error {
 		if err := c.Answer.Validate(); err != nil {
 			return err
 		}
+	case ActionMoveCheck, ActionMoveOut, ActionMoveIn, ActionMoveFinish:
+		if c.Move == nil {
+			return errors.New(`"move" is missing`)
+		}
+		if err := c.Move.Validate(); err != nil {
+			return err
+		}
+		if c.Session != nil && c.Session.Session != c.Move.Session {
+			return errors.New(`"session" is not the session of the move`)
+		}
 	case "":
 		return errors.New(`"action" is missing`)
 	}
@@ -195,6 +206,7 @@ type Result struct {
 	State  RequestState `json:"state"`
 	Detail string       `json:"detail,omitempty"`
 	URL    string       `json:"url,omitempty"`
+	Claude string       `json:"claude,omitempty"` // of a move_check: the version that would go on there
 }
 
 // Validate checks what a machine answers.

@@ -41,6 +41,7 @@ type Session struct {
 	Model       string     `json:"model,omitempty"`
 	Asks        []Ask      `json:"asks"`
 	Digest      *Digest    `json:"digest,omitempty"`
+	Move        *Move      `json:"move,omitempty"` // the one that is under way
 
 	// Only in the answer for one session, oldest first.
 	Events  []Event       `json:"events,omitempty"`
@@ -157,7 +158,8 @@ type Machine struct {
 	HerdrVersion string `json:"herdr_version,omitempty"`
 	ToolsVersion string `json:"tools_version,omitempty"`
 	Live         int    `json:"live"`
-	Recorded     int64  `json:"recorded"` // records accepted from its queue
+	Recorded     int64  `json:"recorded"`              // records accepted from its queue
+	Fingerprint  string `json:"fingerprint,omitempty"` // of its keys for moves
 }
 
 // The kinds of inbox entries.
@@ -217,13 +219,15 @@ type Paired struct {
 	UserToken string `json:"user_token,omitempty"`
 }
 
-// Problem is an error answer of the hub (RFC 9457). Limit is set with 413.
+// Problem is an error answer of the hub (RFC 9457). Limit is set with 413, Move
+// where something does not fit how a move stands.
 type Problem struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`
 	Status int    `json:"status"`
 	Detail string `json:"detail,omitempty"`
 	Limit  int64  `json:"limit,omitempty"`
+	Move   *Move  `json:"move,omitempty"`
 }
 
 // ProblemKeyReused is the type of the problem that answers an idempotency key

@@ -66,14 +66,20 @@ type Manifest struct {
 	From      string `json:"from"`      // the source machine's name
 	Recipient string `json:"recipient"` // the age recipient that the bundle is for
 	Signer    string `json:"signer"`    // base64 of the source's Ed25519 public key
-	At        Time   `json:"at"`
-	Claude    string `json:"claude"` // the version that wrote the transcript
+	// FromRecipient is the source's own age recipient, if it told: with the
+	// signer it makes the fingerprint that a person compares.
+	FromRecipient string `json:"from_recipient,omitempty"`
+
+	At     Time   `json:"at"`
+	Claude string `json:"claude"` // the version that wrote the transcript
 
 	Git ManifestGit `json:"git"`
 	// Dir is the session's directory relative to the work tree's top, "." for
 	// the top itself; Cwd is its absolute path on the source.
 	Dir string `json:"dir"`
 	Cwd string `json:"cwd"`
+	// Transcript is its absolute path on the source: lines name the folder beside it.
+	Transcript string `json:"transcript,omitempty"`
 
 	Entries    []ManifestEntry `json:"entries"`
 	NotCarried []NotCarried    `json:"not_carried"`
@@ -87,8 +93,16 @@ type ManifestGit struct {
 	// Top is the work tree's path on the source: of several clones on the
 	// target, the one at the like path is taken.
 	Top string `json:"top"`
-	// IntentToAdd are the paths of `git add -N`, relative to the top.
+	// Upstream is the branch of origin that Branch follows, such as "main";
+	// empty when it follows none, or one of another remote.
+	Upstream string `json:"upstream,omitempty"`
+	// IntentToAdd are the paths of `git add -N`, relative to the top. Paths
+	// that are not UTF-8 are quoted as Git does.
 	IntentToAdd []string `json:"intent_to_add,omitempty"`
+	// Filters are the filters that files pass through ("lfs"), Submodules the
+	// paths of those that are checked out: a target lacks neither.
+	Filters    []string `json:"filters,omitempty"`
+	Submodules []string `json:"submodules,omitempty"`
 }
 
 // ManifestEntry is one entry of the tar after manifest and signature.
@@ -98,6 +112,14 @@ type ManifestEntry struct {
 	Mode   uint32 `json:"mode"`             // permission bits
 	SHA256 string `json:"sha256,omitempty"` // hex; of a link: none
 	Link   string `json:"link,omitempty"`   // target of a symbolic link
+}
+
+// Signature is the second entry of a bundle: Ed25519ph over the bytes of the
+// manifest before it. Signer is the manifest's; both are base64.
+type Signature struct {
+	V         int    `json:"v"`
+	Signer    string `json:"signer"`
+	Signature string `json:"signature"`
 }
 
 // NotCarried is what stays on the source, and why.

@@ -51,6 +51,8 @@ type Timing struct {
 	Every   time.Duration // between two looks
 	Settled time.Duration // how old a prompt must be where no registry tells
 	Still   time.Duration // between the two looks of the gate
+	Exit    time.Duration // for a process to be gone after /exit
+	Dead    time.Duration // for one to be gone after its pane was closed
 }
 
 // DefaultTiming is the timing of real use: the control loop's limits of 15 s,
@@ -70,6 +72,8 @@ func DefaultTiming() Timing {
 		// A key is on the screen some 50 ms after it was pressed; 0.15 s were seen
 		// after a paste (finding 49).
 		Still: 200 * time.Millisecond,
+		Exit:  30 * time.Second, // the limit of moves
+		Dead:  5 * time.Second,  // 0.6 to 1.3 s were seen (finding 40)
 	}
 }
 

@@ -91,6 +91,13 @@ func (d *Desk) Running(ctx context.Context, session string) (where string, err e
 	return "", nil
 }
 
+// MayRun reports whether a session runs on this machine, or could as far as
+// anybody can tell: a server does not answer, or runs a Claude that can't be named.
+func (d *Desk) MayRun(ctx context.Context, session string) bool {
+	w := d.find(ctx, session)
+	return len(w.in) > 0 || w.outside != nil || w.maybe != "" || w.failed != nil
+}
+
 // bridged is the link of a session whose Remote Control is on, as the registry
 // tells; "" otherwise.
 func bridged(bridge string) string {

@@ -9,6 +9,7 @@ import (
 
 	"sessionhub/lib/lock"
 	"sessionhub/lib/record"
+	"sessionhub/lib/state"
 	"sessionhub/lib/text"
 )
 
@@ -22,10 +23,62 @@ func (e *HeldError) Error() string {
 	return "somebody else acts on it at the moment: " + e.By
 }
 
+// MovingError says that a session is on its way to another machine: until the
+// move has ended, nothing else may be done with it here.
+type MovingError struct{ Move, To string }
+
+func (e *MovingError) Error() string {
+	return fmt.Sprintf("it is being moved to %s: shctl move --status %s tells how that stands", text.Line(e.To), e.Move)
+}
+
 // Lease takes the right to act on a session, for who. Two deeds on one session
 // never overlap, on this machine; the kernel gives the lease back when its
-// holder dies. A *HeldError says who has it.
+// holder dies. A *HeldError says who has it, a *MovingError that the session is
+// leaving this machine.
 func (d *Desk) Lease(session, who string) (release func(), err error) {
+	release, err = d.LeaseMoving(session, who)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.moving(session); err != nil {
+		release()
+		return nil, err
+	}
+	return release, nil
+}
+
+// Journal is what others than its writer need to know of moves/<id>.json.
+type Journal struct {
+	ID      string `json:"id"`
+	Session string `json:"session"`
+	To      string `json:"to"`
+	// Leaving says that the session is being ended here, or was, for the move.
+	Leaving bool `json:"leaving,omitempty"`
+}
+
+// moving is a *MovingError while a journal says that the session is leaving.
+func (d *Desk) moving(session string) error {
+	files, err := filepath.Glob(filepath.Join(string(d.Dir), MovesDir, "*.json"))
+	if err != nil {
+		return err
+	}
+	for _, path := range files {
+		var j Journal
+		if err := state.ReadJSON(path, &j); err != nil {
+			return fmt.Errorf("journal of a move: %w", err) // whose, nobody knows
+		}
+		if j.Session == session && j.Leaving {
+			return &MovingError{Move: j.ID, To: j.To}
+		}
+	}
+	return nil
+}
+
+// MovesDir is the folder of the journals in the state directory.
+const MovesDir = "moves"
+
+// LeaseMoving is Lease for who moves the session.
+func (d *Desk) LeaseMoving(session, who string) (release func(), err error) {
 	if err := record.CheckID("session", session); err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"sessionhub/lib/herdr"
 	"sessionhub/lib/herdr/herdrtest"
+	"sessionhub/lib/state"
 )
 
 const link01 = "https://claude.ai/code/session_01AbC"
@@ -238,4 +239,51 @@ func TestShellsThatAreNotReady(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	})
+}
+
+// While a session leaves for another machine, nobody else may act on it, and a
+// journal that can't be read is nobody's leave to go on.
+func TestLeaseOfASessionThatLeaves(t *testing.T) {
+	d := &Desk{Dir: state.Dir(t.TempDir()), Now: time.Now}
+	const id = "0b5c0000-0000-4000-8000-000000000000"
+	dir, err := d.Dir.Sub(MovesDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "m1.json")
+	for _, c := range []struct {
+		name, content string
+		moving        bool
+	}{
+		{"checking still", `{"id":"m1","session":"` + id + `","to":"laptop"}`, false},
+		{"leaving", `{"id":"m1","session":"` + id + `","to":"laptop","leaving":true,"phase":"end"}`, true},
+		{"another one leaves", `{"id":"m1","session":"x","to":"laptop","leaving":true}`, false},
+	} {
+		if err := os.WriteFile(path, []byte(c.content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		release, err := d.Lease(id, "me")
+		var moving *MovingError
+		if errors.As(err, &moving) != c.moving || !c.moving && err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if err == nil {
+			release()
+			continue
+		}
+		if err.Error() != "it is being moved to laptop: shctl move --status m1 tells how that stands" {
+			t.Error(err)
+		}
+		release, err = d.LeaseMoving(id, "the move")
+		if err != nil {
+			t.Fatal(err)
+		}
+		release()
+	}
+	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Lease(id, "me"); err == nil {
+		t.Error("a torn journal was passed over")
+	}
 }

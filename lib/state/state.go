@@ -120,6 +120,12 @@ func (d Dir) HookSeen(session string) string { return filepath.Join(string(d), "
 // Instructions is instructions.json, the standing rules.
 func (d Dir) Instructions() string { return d.file("instructions.json") }
 
+// Keys is keys.json, the keys of other machines, pinned on first use.
+func (d Dir) Keys() string { return d.file("keys.json") }
+
+// KeysOffered is keys.offered.json, keys that were shown and are not trusted.
+func (d Dir) KeysOffered() string { return d.file("keys.offered.json") }
+
 // Lock is state.lock, held around a change of a file that more than one
 // process rewrites.
 func (d Dir) Lock() string { return d.file("state.lock") }

@@ -31,6 +31,13 @@ func main() {
 		}
 		return
 	}
+	if spec := os.Getenv(bundleEnv); spec != "" {
+		if err := packOrOpen(spec); err != nil {
+			fmt.Fprintln(os.Stderr, "bench: bundle:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := run(*bin, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -59,6 +66,7 @@ func rows() []row {
 		{"append → hub", "p99 ≤ 100 ms", (*bench).appendToHub},
 		{"drain", "linear; ≥ 5 × jq", (*bench).drain},
 		{"digest of a transcript", "≥ 5 × jq; after 1 KiB more the same at any size", (*bench).digest},
+		{"bundle of 1 GiB", "≥ 1 × tar | zstd -3 | age, ≤ 64 MiB", (*bench).bundles},
 		{"idle watcher", "CPU ≤ 1/10 of a 2 s poll, RSS ≤ 20 MiB", (*bench).idle},
 		{"50 hooks that wait for an answer", "RSS ≤ 10 MiB each, no CPU", (*bench).asks},
 		{"10,000 idle long polls", "≤ 2 × the memory of a bare handler, wake p99 ≤ 50 ms", (*bench).polls},

@@ -34,7 +34,7 @@ func newWorld(t *testing.T) *world.World {
 	}
 	t.Cleanup(func() { os.RemoveAll(root) })
 	bin := filepath.Join(root, "bin")
-	for _, tool := range []string{"shq", "shwatch", "shctl", "shinstall", "shhub"} {
+	for _, tool := range []string{"shq", "shwatch", "shctl", "shinstall", "shhub", "shmove"} {
 		cmd := exec.Command("go", "build", "-o", filepath.Join(bin, tool), "sessionhub/cmd/"+tool)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("build %s: %v\n%s", tool, err, out)

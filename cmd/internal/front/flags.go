@@ -41,6 +41,7 @@ func settings() map[string]setting {
 		"machine":         stringSetting("this machine's `name`", func(c *config.Config) *string { return &c.Machine }),
 		"herdr_sockets":   listSetting("more herdr `sockets` to watch, separated by commas", func(c *config.Config) *[]string { return &c.HerdrSockets }),
 		"notify":          boolSetting("show a herdr notification when a session becomes blocked", func(c *config.Config) *bool { return &c.Notify }),
+		"move_roots":      listSetting("more `folders` in which clones are looked for, besides ~/Code, separated by commas", func(c *config.Config) *[]string { return &c.MoveRoots }),
 		"claude_home":     stringSetting("Claude Code's `folder`", func(c *config.Config) *string { return &c.ClaudeHome }),
 	}
 }

@@ -53,9 +53,15 @@ func records() map[string]any {
 		"request":        record.Request{},
 		"claim":          record.Claim{},
 		"result":         record.Result{},
+		"move":           record.Move{},
+		"move-post":      record.MovePost{},
+		"move-result":    record.MoveResult{},
+		"move-key":       record.MoveKey{},
 		"paired":         record.Paired{},
 		"health":         record.Health{},
 		"problem":        record.Problem{},
+		"manifest":       record.Manifest{},
+		"signature":      record.Signature{},
 		"queue-stat":     queue.Stat{},
 		"drain-result":   watch.Result{},
 		"watcher-status": watch.Report{},
@@ -107,7 +113,11 @@ func special(t reflect.Type) *jsonschema.Schema {
 		return enum(record.KindUpsert, record.KindState, record.KindClosed, record.KindEnded, record.KindReport,
 			record.KindTitle, record.KindSnapshot, record.KindAsk, record.KindAskEnded, record.KindProbe)
 	case reflect.TypeFor[record.Action]():
-		return enum(record.ActionRemoteControl, record.ActionMessage, record.ActionAnswer, record.ActionResume, record.ActionStart)
+		return enum(record.ActionRemoteControl, record.ActionMessage, record.ActionAnswer, record.ActionResume, record.ActionStart,
+			record.ActionMoveCheck, record.ActionMoveOut, record.ActionMoveIn, record.ActionMoveFinish)
+	case reflect.TypeFor[record.MoveState]():
+		return enum(record.MoveRequested, record.MoveChecking, record.MovePacking, record.MoveUploaded, record.MoveUnpacking, record.MoveStarting,
+			record.MoveDone, record.MoveFailed, record.MoveCancelled)
 	case reflect.TypeFor[record.RequestState]():
 		return enum(record.RequestQueued, record.RequestOffered, record.RequestDone, record.RequestFailed, record.RequestDelivered,
 			record.RequestRefused, record.RequestExpired, record.ResultBusy)

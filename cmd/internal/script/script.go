@@ -48,6 +48,9 @@ func Run(t *testing.T) { testscript.Run(t, Params(t)) }
 //	hub ok|unavailable|unauthorized   let it fail
 //	hub session ID TITLE [ended|silent]   let it know a session of the machine, which may be silent since
 //	hub ask SESSION BODY              let a session ask what a file holds
+//	hub mover MACHINE                 let a machine be there that can take moves; its token is in $HOME/MACHINE-token
+//	hub upload MOVE FILE              let the machine tower upload a bundle of the move whose id is in a file
+//	hub result MACHINE MOVE STATE [DETAIL]   let a machine tell how its end of that move got on
 //	hub answerer                      let the user token answer asks, too
 //	herdr          start a double of herdr; HERDR_SOCKET_PATH names its socket
 func Params(t *testing.T) testscript.Params {
@@ -103,6 +106,10 @@ func hub(t *testing.T, ts *testscript.TestScript, args []string) {
 			how = args[3]
 		}
 		ts.Check(knows(h, args[1], args[2], how))
+		return
+	}
+	if f := moving[args[0]]; f != nil {
+		ts.Check(f(ts, h, args[1:]))
 		return
 	}
 	if args[0] == "ask" {

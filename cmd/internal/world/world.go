@@ -33,43 +33,57 @@ type World struct {
 	Addr   string   // of the hub
 	Socket string   // of herdr
 	More   []string // more of the environment of all processes
+	name   string   // of the machine
+	store  string   // the hub's database
 	hub    *exec.Cmd
 	hubErr bytes.Buffer
 }
 
 // New makes a world below root with the tools in bin.
 func New(root, bin string) (*World, error) {
-	w := &World{Root: root, Home: filepath.Join(root, "home"), Bin: bin}
-	w.Socket = filepath.Join(w.Home, ".config", "herdr", "herdr.sock")
-	for _, dir := range []string{w.Home, w.config(), w.plugin(), filepath.Join(w.Home, "Code", "app")} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, err
-		}
-	}
 	l, err := net.Listen("tcp", "127.0.0.1:0") // a free port
 	if err != nil {
 		return nil, err
 	}
-	w.Addr = l.Addr().String()
+	addr := l.Addr().String()
 	l.Close()
-	if err := w.tokens(); err != nil {
-		return nil, err
+	w := &World{Root: root, Bin: bin, Addr: addr, name: "tower", store: filepath.Join(root, "hub.db")}
+	return w, w.furnish()
+}
+
+// Beside makes another machine of the same person below root, at the same hub.
+func (w *World) Beside(root, machine string) (*World, error) {
+	b := &World{Root: root, Bin: w.Bin, Addr: w.Addr, More: w.More, name: machine, store: w.store}
+	return b, b.furnish()
+}
+
+// furnish makes the home and its configuration.
+func (w *World) furnish() error {
+	w.Home = filepath.Join(w.Root, "home")
+	w.Socket = filepath.Join(w.Home, ".config", "herdr", "herdr.sock")
+	for _, dir := range []string{w.Home, w.config(), w.plugin(), filepath.Join(w.Home, "Code", "app")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
 	}
-	return w, os.WriteFile(filepath.Join(w.config(), "config.toml"),
-		[]byte("server_url = \"http://"+w.Addr+"\"\nmachine = \"tower\"\n"), 0o600)
+	if err := w.tokens(); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(w.config(), "config.toml"),
+		[]byte("server_url = \"http://"+w.Addr+"\"\nmachine = \""+w.name+"\"\n"), 0o600)
 }
 
 func (w *World) config() string { return filepath.Join(w.Home, ".config", "sessionhub") }
 func (w *World) plugin() string {
 	return filepath.Join(w.Home, ".local", "share", "sessionhub", "herdr-plugin")
 }
-func (w *World) db() string { return filepath.Join(w.Root, "hub.db") }
+func (w *World) db() string { return w.store }
 
 // State is the state directory.
 func (w *World) State() string { return filepath.Join(w.Home, ".local", "state", "sessionhub") }
 
 func (w *World) tokens() error {
-	for file, args := range map[string][]string{"token": {"--machine", "tower"}, "user-token": {"--user", "owner"}} {
+	for file, args := range map[string][]string{"token": {"--machine", w.name}, "user-token": {"--user", "owner"}} {
 		out, err := w.Tool("shhub", append([]string{"token", "add", "--db", w.db()}, args...)...)
 		if err != nil {
 			return err

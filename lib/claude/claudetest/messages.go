@@ -49,6 +49,7 @@ type Request struct {
 	Prompt string // the last one, without what the program adds
 	Rounds int    // of tools since then
 	Status int    // 0 when it was cut or stalled
+	Body   []byte // of a prompt: the whole conversation
 }
 
 // StartMessages starts a stand-in, which ends with the test.
@@ -147,7 +148,7 @@ func (m *Messages) message(w http.ResponseWriter, r *http.Request, body []byte) 
 		return
 	}
 	turn := req.turn()
-	seen := Request{Path: r.URL.Path, Model: req.Model, Stream: req.Stream, Prompt: turn.prompt, Rounds: turn.rounds}
+	seen := Request{Path: r.URL.Path, Model: req.Model, Stream: req.Stream, Prompt: turn.prompt, Rounds: turn.rounds, Body: body}
 	f := m.fault(body)
 	if f.Stall {
 		f.Delay = time.Hour // or as long as the client waits

@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -79,4 +80,20 @@ func BridgeURL(path string) (url string, err error) {
 		return url != ""
 	})
 	return url, err
+}
+
+// LastDir is the directory that a transcript names last: of its last message,
+// or of a later move to another one; "" when it names none in its last 256 KiB.
+func LastDir(path string) (dir string, err error) {
+	err = lastLines(path, func(line []byte) bool {
+		var l struct {
+			Cwd       string `json:"cwd"`
+			Relocated string `json:"relocatedCwd"`
+		}
+		if json.Unmarshal(line, &l) == nil {
+			dir = cmp.Or(l.Relocated, l.Cwd)
+		}
+		return dir != ""
+	})
+	return dir, err
 }

@@ -101,6 +101,9 @@ func (h *Hub) Up() {
 	}
 	served := hub.New(h.store, h.now)
 	h.hub = served
+	if err := served.Prepare(context.Background()); err != nil {
+		h.t.Fatal(err)
+	}
 	h.srv = &http.Server{Handler: h.faulty(served)}
 	h.srv.RegisterOnShutdown(served.CloseStreams)
 	go h.srv.Serve(l) // ends with Down

@@ -30,15 +30,16 @@ func newBook(t *testing.T) *book {
 	if err != nil {
 		t.Fatal(err)
 	}
+	b := &book{t: t, s: s, path: path, now: time.Date(2026, 11, 30, 20, 0, 0, 0, time.UTC)}
 	t.Cleanup(func() { // whatever a test did, the database is sound
-		if wrong, err := s.Check(context.Background()); err != nil || len(wrong) > 0 {
+		if wrong, err := b.s.Check(context.Background()); err != nil || len(wrong) > 0 {
 			t.Errorf("check: %q, %v", wrong, err)
 		}
-		if err := s.Close(); err != nil {
+		if err := b.s.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return &book{t: t, s: s, path: path, now: time.Date(2026, 11, 30, 20, 0, 0, 0, time.UTC)}
+	return b
 }
 
 func (b *book) pass(d time.Duration) { b.now = b.now.Add(d) }

@@ -33,6 +33,8 @@ func (s *Store) Prune(ctx context.Context, before, now time.Time) (sessions int6
 		{"INSERT INTO pruned " + reports + " ON CONFLICT DO NOTHING", "DELETE FROM reports WHERE id IN (" + reports + ")"},
 		{"", "DELETE FROM asks WHERE id IN (SELECT id FROM asks WHERE state <> 'open' AND ended_at < ?1 LIMIT ?2)"},
 		{"", "DELETE FROM requests WHERE seq IN (SELECT seq FROM requests WHERE ended_at > 0 AND ended_at < ?1 LIMIT ?2)"},
+		{"", `DELETE FROM moves WHERE seq IN (SELECT seq FROM moves WHERE ended_at > 0 AND ended_at < ?1
+			AND NOT EXISTS (SELECT 1 FROM requests r WHERE r.move = moves.id) LIMIT ?2)`},
 		{"", "DELETE FROM sessions WHERE id IN (" + over + bare + " LIMIT ?2)"},
 	} {
 		if sessions, err = s.forget(ctx, step.keep, step.forget, before.UnixMilli()); err != nil {

@@ -20,6 +20,15 @@ func invariants() []struct{ name, query string } {
 		{"named by an unknown source", `SELECT id FROM sessions s WHERE named_by IS NOT NULL
 			AND NOT EXISTS (SELECT 1 FROM sources WHERE machine = s.machine AND herdr_session = s.named_by)`},
 		{"both here and past", "SELECT s.id FROM sessions s JOIN past_machines p ON p.session = s.id AND p.machine = s.machine"},
+		{"a move of an unknown state", `SELECT id FROM moves WHERE state NOT IN
+			('requested', 'checking', 'packing', 'uploaded', 'unpacking', 'starting', 'done', 'failed', 'cancelled')`},
+		{"an open move with an end", "SELECT id FROM moves WHERE (state IN ('done', 'failed', 'cancelled')) <> (ended_at > 0)"},
+		{"a move without a deadline", "SELECT id FROM moves WHERE (deadline = 0) <> (ended_at > 0 OR state = 'starting')"},
+		{"an uploaded move without a bundle", "SELECT id FROM moves WHERE state IN (" + inFlight() + ", 'done') AND bundle_sha256 = ''"},
+		{"a step of a move that is over", `SELECT r.id FROM requests r JOIN moves m ON m.id = r.move
+			WHERE r.ended_at = 0 AND (m.ended_at > 0) <> (r.action = 'move_finish')`},
+		{"two steps of a move at once", "SELECT move FROM requests WHERE move <> '' AND ended_at = 0 GROUP BY move HAVING count(*) > 1"},
+		{"a move finished twice", "SELECT move FROM requests WHERE action = 'move_finish' GROUP BY move HAVING count(*) > 1"},
 		{"recorded twice", "SELECT id FROM events WHERE id IN (SELECT id FROM reports) OR id IN (SELECT id FROM pruned)"},
 		{"recorded twice", "SELECT id FROM reports WHERE id IN (SELECT id FROM pruned)"},
 		{"no token's hash", "SELECT id FROM tokens WHERE length(hash) <> 32"},

@@ -19,7 +19,11 @@ func (s *Store) NextClaim(ctx context.Context, machine string, now time.Time) (r
 		return false, next, err
 	}
 	ms := now.UnixMilli()
-	if pick(open, ms) != nil {
+	moving, err := openMoves(s.reader(ctx))
+	if err != nil {
+		return false, next, err
+	}
+	if pick(open, moving, ms) != nil {
 		return true, next, nil
 	}
 	var soonest int64
@@ -44,8 +48,16 @@ func (s *Store) NextClaim(ctx context.Context, machine string, now time.Time) (r
 // whose session no other request of the machine is being carried out for.
 // Messages of one session keep their order: a busy one holds back those behind
 // it, not other requests. An answer touches no pane: it waits for nothing, and
-// nothing for it. Nil when there is none.
-func pick(open []request, now int64) *request {
+// nothing for it. While a session moves, and until the last step of its move is
+// done here, nothing else of it is offered, answers aside. Nil when there is
+// none.
+func pick(open []request, moving map[string]*move, now int64) *request {
+	finishing := make(map[string]bool) // sessions that a move is not done with here
+	for i := range open {
+		if open[i].move != "" {
+			finishing[open[i].session] = true
+		}
+	}
 	taken := make(map[string]bool) // sessions that a claim is out for
 	for i := range open {
 		if r := &open[i]; r.state == record.RequestOffered && r.leaseUntil > now && r.session != "" && r.action != record.ActionAnswer {
@@ -62,7 +74,7 @@ func pick(open []request, now int64) *request {
 		if r.action == record.ActionAnswer && r.notBefore <= now {
 			return r
 		}
-		if taken[r.session] || message && held[r.session] {
+		if taken[r.session] || message && held[r.session] || r.move == "" && (moving[r.session] != nil || finishing[r.session]) {
 			continue
 		}
 		if r.notBefore > now {
@@ -77,6 +89,9 @@ func pick(open []request, now int64) *request {
 // Claim offers a machine its next request and leases it. ok is false when there
 // is none. ended are requests whose time was over.
 func Claim(tx *Tx, machine string, now time.Time) (c record.Claim, ok bool, ended []string, err error) {
+	if err := EndOverdueMoves(tx, now); err != nil {
+		return c, false, nil, err
+	}
 	if ended, err = EndOverdue(tx, machine, now); err != nil {
 		return c, false, nil, err
 	}
@@ -84,7 +99,11 @@ func Claim(tx *Tx, machine string, now time.Time) (c record.Claim, ok bool, ende
 	if err != nil {
 		return c, false, nil, err
 	}
-	r := pick(open, now.UnixMilli())
+	moving, err := openMoves(tx)
+	if err != nil {
+		return c, false, nil, err
+	}
+	r := pick(open, moving, now.UnixMilli())
 	if r == nil {
 		return c, false, ended, nil
 	}
@@ -92,17 +111,23 @@ func Claim(tx *Tx, machine string, now time.Time) (c record.Claim, ok bool, ende
 	if err := json.Unmarshal([]byte(r.body), &p); err != nil {
 		return c, false, nil, fmt.Errorf("request %s: %w", r.id, err)
 	}
+	var m *record.ClaimMove
+	if r.move != "" {
+		if m, err = claimMove(tx, r, now); err != nil {
+			return c, false, nil, err
+		}
+	}
 	c = record.Claim{
 		V: record.Version, ID: r.id, Action: r.action, ExpiresAt: at(r.expires), Attempt: r.attempt + 1,
-		Text: p.Text, AsCommand: p.AsCommand, Start: p.Start, Answer: p.Answer,
+		Text: p.Text, AsCommand: p.AsCommand, Start: p.Start, Answer: p.Answer, Move: m,
 	}
 	if r.session != "" {
 		if c.Session, err = claimSession(tx, r.session, now); err != nil {
 			return c, false, nil, err
 		}
 	}
-	err = tx.exec("UPDATE requests SET state = ?, attempt = attempt + 1, offered_at = ?, lease_until = ? WHERE id = ?",
-		string(record.RequestOffered), now.UnixMilli(), now.Add(leaseTime).UnixMilli(), r.id)
+	err = tx.exec("UPDATE requests SET state = ?, attempt = attempt + 1, offered_at = ?, lease_until = ?, expires_at = ? WHERE id = ?",
+		string(record.RequestOffered), now.UnixMilli(), now.Add(leaseTime).UnixMilli(), r.expires, r.id)
 	if err != nil {
 		return c, false, nil, fmt.Errorf("claim: %w", err)
 	}
@@ -154,6 +179,9 @@ func FinishClaim(tx *Tx, machine string, res record.Result, now time.Time) error
 		return err
 	}
 	res.ID, res.V = "", 0 // as it is stored
+	if r.move != "" && res.State != record.ResultBusy {
+		return finishStep(tx, &r, res, now)
+	}
 	if r.ended > 0 {
 		if raw, err := json.Marshal(res); err == nil && string(raw) == r.result {
 			return nil

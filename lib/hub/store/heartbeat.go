@@ -131,7 +131,7 @@ func (h *heartbeat) name(e *record.LiveSession) error {
 		if may, err := h.mayTake(&s); err != nil || !may {
 			return err
 		}
-		if err := h.take(&s); err != nil {
+		if err := s.relocate(h.tx, h.machine, h.now); err != nil {
 			return err
 		}
 	case !s.live && h.overtakenBy(s.sentEnded):
@@ -174,20 +174,6 @@ func (h *heartbeat) mayTake(s *session) (bool, error) {
 		}
 	}
 	return abandoned(h.tx, s, h.now)
-}
-
-// take makes a session of another machine this one's.
-func (h *heartbeat) take(s *session) error {
-	if err := h.tx.exec("INSERT INTO past_machines (session, machine) VALUES (?,?) ON CONFLICT DO NOTHING", s.id, s.machine); err != nil {
-		return err
-	}
-	if err := h.tx.exec("DELETE FROM past_machines WHERE session = ? AND machine = ?", s.id, h.machine); err != nil {
-		return err
-	}
-	s.revive(h.now)
-	s.machine = h.machine
-	s.sentTouched, s.sentNamed, s.sentEnded = 0, 0, 0 // times by another clock
-	return nil
 }
 
 func (h *heartbeat) update(s *session, e *record.LiveSession) {

@@ -59,7 +59,11 @@ func (s *Store) Inbox(ctx context.Context, now time.Time) ([]record.InboxEntry, 
 	if err != nil {
 		return nil, fmt.Errorf("inbox: %w", err)
 	}
-	entries = append(entries, failed...)
+	moves, err := s.failedMoves(ctx, now)
+	if err != nil {
+		return nil, fmt.Errorf("inbox: %w", err)
+	}
+	entries = append(append(entries, moves...), failed...)
 	slices.SortStableFunc(entries, func(a, b record.InboxEntry) int { return boolOrder(a.Ask != "", b.Ask != "") })
 	return entries, nil
 }
@@ -91,10 +95,31 @@ func (s *Store) failedRequests(ctx context.Context, now time.Time) ([]record.Inb
 		return e, err
 	}, `SELECT r.id, r.action, r.session, r.machine, r.detail, r.ended_at, coalesce(nullif(s.title, ''), nullif(s.title_hint, ''), s.first_prompt, '')
 		FROM requests r LEFT JOIN sessions s ON s.id = r.session
-		WHERE r.ended_at > ?1 AND r.read = 0 AND r.state IN ('failed', 'refused', 'expired') AND r.detail <> '`+takenBack+`'
+		WHERE r.ended_at > ?1 AND r.read = 0 AND r.move = '' AND r.state IN ('failed', 'refused', 'expired') AND r.detail <> '`+takenBack+`'
 		AND NOT (r.action = 'answer' AND EXISTS (SELECT 1 FROM asks a WHERE a.session = r.session AND a.state = 'answered' AND json_extract(nullif(a.answer, ''), '$.request') = r.id))
 		AND NOT EXISTS (SELECT 1 FROM requests l WHERE l.seq > r.seq AND l.machine = r.machine AND l.session = r.session AND l.action = r.action
 			AND l.state IN ('done', 'delivered')) ORDER BY r.seq DESC`, now.Add(-failedFor).UnixMilli())
+}
+
+// failedMoves are the moves that failed, or whose source could not archive or
+// restart the session. One leaves when it is read, when a later move of the
+// session was done, or after a week.
+func (s *Store) failedMoves(ctx context.Context, now time.Time) ([]record.InboxEntry, error) {
+	return all(s.reader(ctx), func(rows *sql.Rows) (record.InboxEntry, error) {
+		var m move
+		var id, title string
+		e := record.InboxEntry{Kind: record.InboxFailed}
+		err := rows.Scan(&id, &e.Session, &e.Machine, &m.detail, &m.notes, &m.ended, &title)
+		e.ID, e.Since = cause{kind: record.InboxFailed, session: id, since: m.ended}.id(), at(m.ended)
+		e.Title = strings.TrimSpace("move " + title)
+		e.Text = strings.Join(append([]string{m.detail}, m.noteList()...), "; ")
+		return e, err
+	}, `SELECT m.id, m.session, m.source, m.detail, m.notes, m.ended_at, coalesce(nullif(s.title, ''), nullif(s.title_hint, ''), s.first_prompt, '')
+		FROM moves m LEFT JOIN sessions s ON s.id = m.session
+		WHERE m.ended_at > 0 AND m.read = 0 AND (m.state = 'failed' AND m.ended_at > ?1 AND NOT EXISTS
+			(SELECT 1 FROM moves l WHERE l.seq > m.seq AND l.session = m.session AND l.state = 'done')
+		OR EXISTS (SELECT 1 FROM requests r WHERE r.move = m.id AND r.action = 'move_finish' AND r.state IN ('failed', 'expired') AND r.ended_at > ?1))
+		ORDER BY m.seq DESC`, now.Add(-failedFor).UnixMilli())
 }
 
 // cause is why an entry is in the inbox: its id is all three.
@@ -191,6 +216,9 @@ func MarkRead(tx *Tx, id string, now time.Time) error {
 	}
 	if c.kind == record.InboxFailed {
 		n, err := tx.affect("UPDATE requests SET read = 1 WHERE id = ? AND ended_at = ?", c.session, c.since)
+		if err == nil && n == 0 {
+			n, err = tx.affect("UPDATE moves SET read = 1 WHERE id = ? AND ended_at = ?", c.session, c.since)
+		}
 		if err == nil && n == 0 {
 			err = ErrUnknown
 		}

@@ -14,10 +14,10 @@ import (
 func (s *Store) Machines(ctx context.Context, now time.Time) ([]record.Machine, error) {
 	list, err := all(s.reader(ctx), func(rows *sql.Rows) (m record.Machine, err error) {
 		var seen int64
-		err = rows.Scan(&m.Machine, &seen, &m.SkewMS, &m.HerdrVersion, &m.ToolsVersion, &m.Recorded, &m.Live)
+		err = rows.Scan(&m.Machine, &seen, &m.SkewMS, &m.HerdrVersion, &m.ToolsVersion, &m.Recorded, &m.Fingerprint, &m.Live)
 		m.LastSeenAt, m.Stale = at(seen), now.UnixMilli()-seen > StaleAfter.Milliseconds()
 		return m, err
-	}, `SELECT name, last_seen, skew_ms, herdr_version, tools_version, recorded,
+	}, `SELECT name, last_seen, skew_ms, herdr_version, tools_version, recorded, coalesce(json_extract(nullif(move_key, ''), '$.fingerprint'), ''),
 		(SELECT count(*) FROM sessions WHERE machine = name AND live = 1) FROM machines ORDER BY name`)
 	if err != nil {
 		return nil, fmt.Errorf("machines: %w", err)

@@ -53,7 +53,7 @@ type payload struct {
 // request is a row of the requests table.
 type request struct {
 	seq                              int64
-	id, machine, session, body       string
+	id, machine, session, body, move string // move: whose step it is
 	action                           record.Action
 	state                            record.RequestState
 	detail, url, result              string
@@ -62,10 +62,10 @@ type request struct {
 	notBefore, offeredAt, leaseUntil int64
 }
 
-const requestColumns = "seq, id, machine, session, body, action, state, detail, url, result, attempt, created_at, expires_at, ended_at, not_before, offered_at, lease_until"
+const requestColumns = "seq, id, machine, session, body, move, action, state, detail, url, result, attempt, created_at, expires_at, ended_at, not_before, offered_at, lease_until"
 
 func scanRequest(rows *sql.Rows) (r request, err error) {
-	return r, rows.Scan(&r.seq, &r.id, &r.machine, &r.session, &r.body, &r.action, &r.state, &r.detail, &r.url, &r.result, &r.attempt,
+	return r, rows.Scan(&r.seq, &r.id, &r.machine, &r.session, &r.body, &r.move, &r.action, &r.state, &r.detail, &r.url, &r.result, &r.attempt,
 		&r.created, &r.expires, &r.ended, &r.notBefore, &r.offeredAt, &r.leaseUntil)
 }
 
@@ -89,6 +89,9 @@ func AddRequest(tx *Tx, o Order, now time.Time) (record.Request, error) {
 	}
 	if known {
 		return old.record(), nil
+	}
+	if err := checkNotMoving(tx, o.Session, now); err != nil {
+		return record.Request{}, err
 	}
 	body, err := json.Marshal(payload{Text: o.Text, AsCommand: o.AsCommand, Start: o.Start, Answer: o.Answer})
 	if err != nil {
@@ -151,8 +154,11 @@ func (s *Store) OpenRequests(ctx context.Context, session string) ([]record.Requ
 }
 
 // overdue reports whether a request's time is over while no machine works on
-// it.
+// it. The steps of a move have the move's deadline, all but the last.
 func (r *request) overdue(now int64) bool {
+	if r.move != "" && r.action != record.ActionMoveFinish {
+		return false
+	}
 	return r.ended == 0 && r.expires <= now && (r.state == record.RequestQueued || r.leaseUntil <= now)
 }
 
@@ -175,6 +181,9 @@ func EndOverdue(tx *Tx, machine string, now time.Time) (ids []string, err error)
 			detail = r.detail // why it was busy all the time
 		}
 		if err := end(tx, r, record.Result{State: record.RequestExpired, Detail: detail}, now); err != nil {
+			return nil, err
+		}
+		if err := noteMove(tx, r.move, detail); err != nil {
 			return nil, err
 		}
 		ids = append(ids, r.id)
@@ -220,7 +229,7 @@ func CancelRequest(tx *Tx, id string, now time.Time) (record.Request, error) {
 		return record.Request{}, err
 	}
 	switch {
-	case !ok:
+	case !ok, r.move != "": // a step is not taken back, its move is
 		return record.Request{}, ErrUnknown
 	case r.ended > 0:
 		return record.Request{}, fmt.Errorf("%w: it is %s already", ErrEnded, r.state)

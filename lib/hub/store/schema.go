@@ -95,6 +95,20 @@ CREATE TABLE asks (
 );
 CREATE INDEX asks_session ON asks (session, ended_at);
 CREATE INDEX asks_open ON asks (at) WHERE state = 'open';
+`, `
+CREATE TABLE moves (
+  seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, session TEXT NOT NULL, source TEXT NOT NULL, target TEXT NOT NULL,
+  worktree INTEGER NOT NULL, stop_background INTEGER NOT NULL, cwd TEXT NOT NULL, git TEXT NOT NULL,
+  state TEXT NOT NULL, detail TEXT NOT NULL DEFAULT '', notes TEXT NOT NULL DEFAULT '[]', result TEXT NOT NULL DEFAULT '',
+  created_at INTEGER NOT NULL, deadline INTEGER NOT NULL, ended_at INTEGER NOT NULL DEFAULT 0, out_at INTEGER NOT NULL DEFAULT 0,
+  bundle_size INTEGER NOT NULL DEFAULT 0, bundle_sha256 TEXT NOT NULL DEFAULT '',
+  origin TEXT UNIQUE, hash BLOB, read INTEGER NOT NULL DEFAULT 0, target_claude TEXT NOT NULL DEFAULT ''
+);
+CREATE UNIQUE INDEX moves_open ON moves (session) WHERE ended_at = 0;
+CREATE INDEX moves_ended ON moves (ended_at) WHERE ended_at > 0;
+ALTER TABLE machines ADD COLUMN move_key TEXT NOT NULL DEFAULT '';
+ALTER TABLE requests ADD COLUMN move TEXT NOT NULL DEFAULT '';
+CREATE INDEX requests_move ON requests (move) WHERE move <> '';
 `}
 }
 

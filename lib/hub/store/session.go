@@ -138,6 +138,20 @@ func (s *session) revive(now int64) {
 	s.state, s.since = record.Unknown, now
 }
 
+// relocate makes a session of another machine a machine's.
+func (s *session) relocate(tx *Tx, machine string, now int64) error {
+	if err := tx.exec("INSERT INTO past_machines (session, machine) VALUES (?,?) ON CONFLICT DO NOTHING", s.id, s.machine); err != nil {
+		return err
+	}
+	if err := tx.exec("DELETE FROM past_machines WHERE session = ? AND machine = ?", s.id, machine); err != nil {
+		return err
+	}
+	s.revive(now)
+	s.machine = machine
+	s.sentTouched, s.sentNamed, s.sentEnded = 0, 0, 0 // times by another clock
+	return nil
+}
+
 // end ends a live session.
 func (s *session) end(reason string, now, sent int64) {
 	s.live, s.endedReason, s.endedAt, s.sentEnded = false, reason, now, sent
@@ -273,6 +287,9 @@ func (s *Store) Sessions(ctx context.Context, f Filter, now time.Time) ([]record
 	if err == nil {
 		err = s.withAsks(ctx, list)
 	}
+	if err == nil {
+		err = s.withMoves(ctx, list)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("sessions: %w", err)
 	}
@@ -302,6 +319,9 @@ func (s *Store) Session(ctx context.Context, id string, now time.Time) (record.S
 	}
 	if len(list) == 0 {
 		return record.Session{}, ErrUnknown
+	}
+	if err := s.withMoves(ctx, list); err != nil {
+		return record.Session{}, fmt.Errorf("session: %w", err)
 	}
 	r := list[0]
 	if r.Events, err = events(s.reader(ctx), id); err != nil {

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	_ "modernc.org/sqlite" // registers the driver
+
+	"sessionhub/lib/record"
 )
 
 const (
@@ -33,7 +35,9 @@ type Store struct {
 	jobs    chan job
 	quit    chan struct{}
 	done    chan struct{}
+	path    string // of the database
 	changed atomic.Pointer[func(sessions []string)]
+	moves   atomic.Pointer[func(moves []record.Move)]
 	closing sync.Once
 	closed  error
 }
@@ -65,7 +69,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	if err != nil {
 		return fail(errors.Join(err, write.Close()))
 	}
-	s := &Store{read: read, write: write, jobs: make(chan job), quit: make(chan struct{}), done: make(chan struct{})}
+	s := &Store{path: path, read: read, write: write, jobs: make(chan job), quit: make(chan struct{}), done: make(chan struct{})}
 	go s.run(&Tx{conn: conn, stmts: make(map[string]*sql.Stmt)})
 	return s, nil
 }

@@ -10,6 +10,8 @@ import (
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"sessionhub/lib/record"
 )
 
 // maxBatch bounds a transaction, and so how long its first request waits.
@@ -36,9 +38,20 @@ type job struct {
 type Tx struct {
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt
-	save  string   // the query that saves a session
-	told  []string // sessions that the job changed
-	known bool     // the job's record was there before
+	save  string // the query that saves a session
+	known bool   // the job's record was there before
+	effects
+}
+
+// effects are what follows a job once it is committed.
+type effects struct {
+	told   []string      // sessions that the job changed
+	moved  []record.Move // moves that it changed
+	placed []string      // files of bundles that it put in place, which go if it fails
+}
+
+func (e *effects) add(o effects) {
+	e.told, e.moved, e.placed = append(e.told, o.told...), append(e.moved, o.moved...), append(e.placed, o.placed...)
 }
 
 // Known reports whether the record of this job was recorded before, so that
@@ -66,6 +79,9 @@ func (s *Store) Write(ctx context.Context, f func(tx *Tx) error) error {
 // OnChange sets who is told, after a commit, which sessions people see
 // differently now, or see new events or reports of.
 func (s *Store) OnChange(f func(sessions []string)) { s.changed.Store(&f) }
+
+// OnMove sets who is told, after a commit, how moves stand that it changed.
+func (s *Store) OnMove(f func(moves []record.Move)) { s.moves.Store(&f) }
 
 // run is the writer. It ends with Close.
 func (s *Store) run(tx *Tx) {
@@ -98,10 +114,11 @@ func (s *Store) gather(first job) []job {
 // batch carries jobs out in one transaction. When it can't be committed all
 // of them have failed.
 func (s *Store) batch(tx *Tx, jobs []job) {
-	results, told, err := tx.attempt(jobs)
-	if f := s.changed.Load(); f != nil && err == nil && len(told) > 0 {
-		slices.Sort(told)
-		(*f)(slices.Compact(told))
+	results, all, err := tx.attempt(jobs)
+	if err == nil {
+		s.follow(all)
+	} else {
+		removeFiles(all.placed)
 	}
 	for i, j := range jobs {
 		if err != nil {
@@ -111,24 +128,44 @@ func (s *Store) batch(tx *Tx, jobs []job) {
 	}
 }
 
+// follow does what follows a commit: those who watch are told, and bundles
+// that nobody needs any more are removed.
+func (s *Store) follow(e effects) {
+	if f := s.changed.Load(); f != nil && len(e.told) > 0 {
+		slices.Sort(e.told)
+		(*f)(slices.Compact(e.told))
+	}
+	for _, m := range e.moved {
+		if m.State.Ended() && m.Bundle != nil {
+			removeFiles([]string{s.bundlePath(m.ID)})
+		}
+	}
+	if f := s.moves.Load(); f != nil && len(e.moved) > 0 {
+		(*f)(e.moved)
+	}
+}
+
 // attempt carries jobs out and commits. An error is that of all of them.
-func (tx *Tx) attempt(jobs []job) (results []error, told []string, err error) {
+func (tx *Tx) attempt(jobs []job) (results []error, e effects, err error) {
 	results = make([]error, len(jobs))
 	if err := tx.exec("BEGIN IMMEDIATE"); err != nil {
-		return results, nil, err
+		return results, e, err
 	}
 	for i, j := range jobs {
-		if results[i], err = tx.nested(j.f); err != nil {
-			return results, nil, tx.rollback(err)
+		results[i], err = tx.nested(j.f)
+		if results[i] == nil || err != nil {
+			e.add(tx.effects)
+		} else {
+			removeFiles(tx.placed)
 		}
-		if results[i] == nil {
-			told = append(told, tx.told...)
+		if err != nil {
+			return results, e, tx.rollback(err)
 		}
 	}
 	if err := tx.exec("COMMIT"); err != nil {
-		return results, nil, tx.rollback(err)
+		return results, e, tx.rollback(err)
 	}
-	return results, told, nil
+	return results, e, nil
 }
 
 // rollback ends a transaction that failed. SQLite ends it by itself when the
@@ -143,7 +180,7 @@ func (tx *Tx) rollback(cause error) error {
 // nested runs f in a savepoint, so that its failure is its own. fatal is a
 // failure of the whole transaction.
 func (tx *Tx) nested(f func(tx *Tx) error) (err, fatal error) {
-	tx.told, tx.known = nil, false
+	tx.effects, tx.known = effects{}, false
 	if err := tx.exec("SAVEPOINT job"); err != nil {
 		return nil, err
 	}

@@ -176,10 +176,26 @@ func trusted() bool {
 		if p, ok := projects[dir].(map[string]any); ok && p[trustField] == true {
 			return true
 		}
+		// A linked work tree is trusted with its repository (seen with 2.1.332).
+		if main, ok := linkedTo(dir); ok {
+			dir = filepath.Join(main, "below")
+			continue
+		}
 		if dir == filepath.Dir(dir) {
 			return false
 		}
 	}
+}
+
+// linkedTo is the main work tree of one that git worktree made at dir.
+func linkedTo(dir string) (main string, ok bool) {
+	b, err := os.ReadFile(filepath.Join(dir, ".git"))
+	if err != nil {
+		return "", false
+	}
+	gitDir, ok := strings.CutPrefix(strings.TrimSpace(string(b)), "gitdir: ")
+	main, _, linked := strings.Cut(gitDir, "/.git/worktrees/")
+	return main, ok && linked
 }
 
 func trust() {

@@ -1,0 +1,240 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os/signal"
+	"slices"
+	"syscall"
+
+	"sessionhub/cmd/internal/front"
+	"sessionhub/lib/lock"
+	"sessionhub/lib/move"
+	"sessionhub/lib/record"
+	"sessionhub/lib/seal"
+	"sessionhub/lib/session"
+)
+
+// journalFiles is told by the verbs that keep a journal.
+func journalFiles() []string {
+	return []string{
+		"moves/ID.json   what this end of a move is at; moves/ID.d/ its private files, moves/ID.lock held while it is carried out",
+		"moved/ID/       a session's files after it went to another machine, for 30 days",
+	}
+}
+
+func endExits() []front.Exit {
+	return []front.Exit{
+		{Code: front.ExitData, When: "what was read is no claim"},
+		{Code: front.ExitBusy, When: "another process carries the move out, or acts on the session; or the hub does not know its end yet"},
+		{Code: front.ExitConfig, When: "a key file or the token is of no use"},
+	}
+}
+
+func outVerb() front.Verb {
+	return front.Verb{
+		Name: "out", Args: "< claim.json", Short: "the source's end of a move", Settings: moving(),
+		Long: `Carries out a claim move_out as shctl claim prints it: checks everything that can
+fail while the session runs, pushes its branch, ends it, seals it for the target
+and uploads it. Prints a Result; what it does is told on standard error. shctl poll
+runs it.`,
+		Run: func(ctx context.Context, c *front.Call) error {
+			return carryOut(ctx, c, []record.Action{record.ActionMoveOut}, func(ctx context.Context, e *move.End, claim record.Claim) (record.Result, error) {
+				return newOut(e).Run(ctx, claim)
+			})
+		},
+		Files: append(keyFiles(), journalFiles()...), Exits: endExits(),
+	}
+}
+
+func newOut(e *move.End) *move.Out {
+	return &move.Out{End: e, Version: func(ctx context.Context, id string) (string, error) { return processVersion(ctx, e, id) }}
+}
+
+func inVerb() front.Verb {
+	return front.Verb{
+		Name: "in", Args: "< claim.json", Short: "the target's end of a move", Settings: moving(),
+		Long: `Carries out a claim move_check (could this machine take the session? nothing is
+changed) or move_in: downloads and checks the bundle, brings work tree and
+conversation in, and starts Claude Code once the hub has given it the right to. What
+fails is taken back. Prints a Result. shctl poll runs it.`,
+		Run: func(ctx context.Context, c *front.Call) error {
+			return carryOut(ctx, c, []record.Action{record.ActionMoveCheck, record.ActionMoveIn}, func(ctx context.Context, e *move.End, claim record.Claim) (record.Result, error) {
+				if claim.Action == record.ActionMoveCheck {
+					return (&move.In{End: e}).Check(ctx, claim), nil
+				}
+				return (&move.In{End: e}).Run(ctx, claim)
+			})
+		},
+		Files: append(keyFiles(), journalFiles()...), Exits: endExits(),
+	}
+}
+
+func finishVerb() front.Verb {
+	return front.Verb{
+		Name: "finish", Args: "< claim.json", Short: "what the source does once a move has ended", Settings: moving(),
+		Long: `Carries out a claim move_finish: after done the session's files go into an archive,
+so that it can't be resumed here as well; after a failure it is taken up again, if it
+had been ended for the move and runs nowhere. Prints a Result. shctl poll runs it.`,
+		Run: func(ctx context.Context, c *front.Call) error {
+			return carryOut(ctx, c, []record.Action{record.ActionMoveFinish}, func(ctx context.Context, e *move.End, claim record.Claim) (record.Result, error) {
+				return e.Finish(ctx, claim)
+			})
+		},
+		Files: journalFiles(), Exits: endExits(),
+	}
+}
+
+// carryOut reads one claim and prints its result. The move goes on when whoever
+// started it is gone: what can't be printed is in the journal.
+func carryOut(ctx context.Context, c *front.Call, actions []record.Action, f func(context.Context, *move.End, record.Claim) (record.Result, error)) error {
+	if len(c.Args) > 0 {
+		return front.Usage("a claim is read from standard input; no arguments are wanted, not %q", c.Args[0])
+	}
+	var claim record.Claim
+	if err := json.NewDecoder(c.Stdin).Decode(&claim); err != nil {
+		return front.Fail(front.ExitData, fmt.Errorf("claim: %w", record.Explain(err)))
+	}
+	if err := claim.Validate(); err != nil {
+		return front.Fail(front.ExitData, fmt.Errorf("claim: %w", err))
+	}
+	if !slices.Contains(actions, claim.Action) {
+		return front.Fail(front.ExitData, fmt.Errorf("claim: its action is %s, not %s", claim.Action, actions[len(actions)-1]))
+	}
+	signal.Ignore(syscall.SIGPIPE) // who started it may be gone, and it goes on
+	e, err := newEnd(c, toLog(c))
+	if errors.Is(err, seal.ErrKeyFile) && (claim.Action == record.ActionMoveCheck || claim.Action == record.ActionMoveOut) {
+		return front.PrintJSON(c.Stdout, record.Result{V: record.Version, ID: claim.ID, State: record.RequestFailed, Detail: "this watcher has no move key: " + err.Error()})
+	}
+	if err != nil {
+		return err
+	}
+	if err := withHub(c, e); err != nil {
+		return err
+	}
+	// A move is not cut by whoever stops: its journal is for kills alone.
+	res, err := f(context.WithoutCancel(ctx), e, claim)
+	if err != nil {
+		return busyOr(err)
+	}
+	res.ID = claim.ID
+	front.PrintJSON(c.Stdout, res) // nobody may be there to read it
+	return nil
+}
+
+// busyOr gives what may be tried again its exit status.
+func busyOr(err error) error {
+	var held *session.HeldError
+	if errors.Is(err, lock.ErrBusy) || errors.As(err, &held) || errors.Is(err, move.ErrUnsettled) {
+		return front.Fail(front.ExitBusy, err)
+	}
+	return err
+}
+
+func recoverVerb() front.Verb {
+	return front.Verb{
+		Name: "recover", Short: "go on with the moves that a crash left in the middle", Settings: moving(),
+		Long: `Goes through the journals: what was begun is completed or taken back, and what the
+hub does not know yet is posted. A move that a process carries out is left to it.
+The watcher runs it at its start and now and then.`,
+		Run: func(ctx context.Context, c *front.Call) error {
+			e, err := newEnd(c, toLog(c))
+			if err != nil {
+				return err
+			}
+			if err := withHub(c, e); err != nil {
+				return err
+			}
+			list, err := e.Recover(ctx, newOut(e))
+			for _, r := range list {
+				if perr := front.PrintJSON(c.Stdout, r); perr != nil {
+					return perr
+				}
+			}
+			return busyOr(err)
+		},
+		Files: journalFiles(), Exits: endExits()[1:],
+	}
+}
+
+func listVerb() front.Verb {
+	var asJSON bool
+	return front.Verb{
+		Name: "list", Args: "[flags]", Short: "moves that are under way here, and sessions that went away",
+		Settings: []string{"claude_home"},
+		Flags:    func(fs *flag.FlagSet) { fs.BoolVar(&asJSON, "json", false, "JSON, also on a terminal") },
+		Long:     "Lists the journals of moves that are not over here, and the archives of sessions that\nwent to other machines within the last 30 days.",
+		Run:      func(_ context.Context, c *front.Call) error { return list(c, asJSON) },
+		Files:    journalFiles(),
+	}
+}
+
+// listed is a line of list.
+type listed struct {
+	Move    string      `json:"move"`
+	Session string      `json:"session"`
+	State   string      `json:"state"` // under way: the phase; or archived
+	From    string      `json:"from,omitempty"`
+	To      string      `json:"to"`
+	At      record.Time `json:"at"`
+	Detail  string      `json:"detail,omitempty"`
+}
+
+func list(c *front.Call, asJSON bool) error {
+	e, err := newEnd(c, toLog(c))
+	if err != nil {
+		return err
+	}
+	open, err := e.Journals()
+	if err != nil {
+		return err
+	}
+	var lines []listed
+	for _, j := range open {
+		lines = append(lines, listed{j.ID, j.Session, string(j.Phase), j.From, j.To, j.At, j.Detail})
+	}
+	gone, err := e.Archives()
+	if err != nil {
+		return err
+	}
+	for _, a := range gone {
+		lines = append(lines, listed{Move: a.Move, Session: a.Session, State: "archived", To: a.To, At: a.At})
+	}
+	for _, l := range lines {
+		if asJSON || !c.Terminal() {
+			err = front.PrintJSON(c.Stdout, l)
+		} else {
+			_, err = fmt.Fprintf(c.Stdout, "%s  %.8s  %s  → %s  %s  %s\n", l.Move, l.Session, l.State, l.To, l.At.Local().Format("Jan 2 15:04"), l.Detail)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func restoreVerb() front.Verb {
+	return front.Verb{
+		Name: "restore", Args: "MOVE", Short: "bring back the files of a session that went away", Settings: []string{"claude_home"},
+		Long: `Puts the archived files of a session back, so that it can be resumed here, for when
+the other machine is lost. Make sure that it runs nowhere else: two copies go two ways.`,
+		Run: func(_ context.Context, c *front.Call) error {
+			if len(c.Args) != 1 {
+				return front.Usage("the move's id is wanted: shmove list tells it")
+			}
+			e, err := newEnd(c, toLog(c))
+			if err != nil {
+				return err
+			}
+			a, err := e.Restore(c.Args[0])
+			if err != nil {
+				return front.Fail(front.ExitData, err)
+			}
+			return front.PrintJSON(c.Stdout, move.Step{Step: "restore", OK: true, Detail: "claude --resume " + a.Session + " resumes it"})
+		},
+		Files: journalFiles(),
+	}
+}

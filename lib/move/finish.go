@@ -1,0 +1,110 @@
+package move
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"sessionhub/lib/move/conversation"
+	"sessionhub/lib/record"
+)
+
+// archiveTries is how often a session's files are archived before a person is
+// told to do it (the seed's 3).
+const archiveTries = 3
+
+// Finish carries out a claim move_finish: the move has ended, and its source
+// archives the session, or takes it up again if it had been ended for the move.
+func (e *End) Finish(ctx context.Context, c record.Claim) (record.Result, error) {
+	m := c.Move
+	res := record.Result{V: record.Version, ID: c.ID, State: record.RequestDone}
+	j := &Journal{Role: Source, From: m.From, Claim: m, Cwd: m.Cwd}
+	j.ID, j.Session, j.To = m.ID, m.Session, m.To
+	h, old, err := e.open(m.ID, j)
+	if err != nil {
+		return record.Result{}, err
+	}
+	defer h.release()
+	release, err := e.Desk.LeaseMoving(h.Session, "shmove finish, move "+h.ID)
+	if err != nil {
+		return record.Result{}, err
+	}
+	defer release()
+	p := Finish(m.State)
+	if err := h.enter(p); err != nil {
+		return record.Result{}, err
+	}
+	e.reach(p, false)
+	switch p {
+	case FinishArchive:
+		if err := e.archive(ctx, h); err != nil {
+			h.note(ctx, "archive on %s failed: %v; remove the transcript there by hand", e.Machine, err)
+		}
+	case FinishRestart:
+		if !old || !h.Leaving {
+			break // it was not ended for the move
+		}
+		if err := e.restart(ctx, h); err != nil {
+			h.note(ctx, "restart failed: %v", err)
+		}
+	default:
+		return record.Result{}, fmt.Errorf("the move has not ended: it is %s", m.State)
+	}
+	e.reach(p, true)
+	h.Leaving = false
+	if len(h.Notes) > 0 {
+		res.Detail = h.Notes[len(h.Notes)-1]
+	}
+	if !h.flushNotes(ctx) {
+		return res, h.enter(Over)
+	}
+	return res, h.close()
+}
+
+// archive moves the session's files out of Claude's sight, so that it can't be
+// resumed here as well.
+func (e *End) archive(ctx context.Context, h *held) error {
+	where, err := e.Desk.Running(ctx, h.Session)
+	if err != nil {
+		return err
+	}
+	if where != "" {
+		return fmt.Errorf("it runs here, %s: end it", where)
+	}
+	root := e.archives()
+	a := conversation.Archived{Move: h.ID, Session: h.Session, Transcript: h.Transcript, To: h.To, At: record.At(e.Now())}
+	if a.Transcript == "" {
+		f, err := conversation.Find(e.Home, h.Session, h.Cwd)
+		if err != nil {
+			return err
+		}
+		a.Transcript = f.Transcript
+	}
+	for try := 1; ; try++ {
+		if err = conversation.Archive(e.Home, a, filepath.Join(root, h.ID)); err == nil || try == archiveTries {
+			break
+		}
+		e.Pause(ctx, time.Duration(try)*time.Second)
+	}
+	if err == nil {
+		e.tell("archive", "%s", filepath.Join(root, h.ID))
+		err = conversation.Prune(root, e.Now())
+	}
+	return err
+}
+
+// archives is the folder of the archives, moved/.
+func (e *End) archives() string { return filepath.Join(string(e.Dir), "moved") }
+
+// Archives lists what went to other machines, the newest first.
+func (e *End) Archives() ([]conversation.Archived, error) { return conversation.Archives(e.archives()) }
+
+// Restore brings a session back that went to another machine, so that it can be
+// resumed here: for when it is lost there.
+func (e *End) Restore(id string) (conversation.Archived, error) {
+	if err := record.CheckID("move", id); err != nil {
+		return conversation.Archived{}, err
+	}
+	return conversation.Restore(e.Home, filepath.Join(e.archives(), id))
+}

@@ -1,0 +1,19 @@
+//go:build soak
+
+package tree
+
+import (
+	"flag"
+	"testing"
+)
+
+// The property, more often than a normal run has time for.
+func TestSoakThereAndBack(t *testing.T) {
+	checks := flag.Lookup("rapid.checks")
+	was := checks.Value.String()
+	if err := checks.Value.Set("2000"); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = checks.Value.Set(was) }()
+	thereAndBack(t)
+}
