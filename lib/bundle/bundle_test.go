@@ -192,6 +192,7 @@ func (f *full) Write(p []byte) (int, error) {
 
 func (f *full) Close() error { return nil }
 
+// Field report A45: whatever stops it, what was unpacked by then is gone.
 func TestAFullDiskLeavesNothing(t *testing.T) {
 	k := ours(t)
 	b := write(t, k, small()...)

@@ -303,6 +303,7 @@ func TestRefusedWindows(t *testing.T) {
 	refused(t, []byte{0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x50, 7, 0, 0}, trusting(), "malformed")
 }
 
+// Field report A45: a stream that is cut leaves no half-unpacked tree.
 func TestCutAnywhere(t *testing.T) {
 	k := ours(t)
 	b := write(t, k, small()...)

@@ -43,7 +43,8 @@ func messy(t fataler, dir string) {
 	}
 }
 
-// The whole way, and back.
+// The whole way, and back. Binary files travel with their full index line (field
+// report A40).
 func TestMessyTreeTravelsAndReturns(t *testing.T) {
 	ctx := context.Background()
 	w := newWorld(t, tempDir(t))
