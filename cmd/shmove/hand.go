@@ -164,9 +164,8 @@ func packTo(ctx context.Context, c *front.Call, e *move.End, l *move.Load, recip
 
 // arriveWish are the flags of check and apply.
 type arriveWish struct {
-	from     string
-	where    move.Where
-	worktree bool
+	from  string
+	where move.Where
 }
 
 func (w *arriveWish) flags(fs *flag.FlagSet) {
