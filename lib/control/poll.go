@@ -44,8 +44,9 @@ func DefaultTiming() Timing {
 }
 
 const (
-	// atOnce bounds the deeds under way: a person's few, not a flood.
-	atOnce = 16
+	// atOnce bounds the deeds under way: a person's few, not a flood. A message to
+	// each of their sessions that work is one, for most of the time.
+	atOnce = 64
 	// cutShort is how often in a row a long poll must be cut before its time
 	// until that is told: a proxy does it every time (field report A55).
 	cutShort = 3
@@ -150,6 +151,9 @@ func (p *Poll) postLeft(ctx context.Context, hub Hub) {
 	}
 	for _, r := range list {
 		p.post(ctx, hub, r)
+	}
+	if err := p.Doer.Sweep(); err != nil {
+		p.Log.Failure("control: %v", err)
 	}
 }
 

@@ -100,6 +100,15 @@ func (b Box) open() error {
 	return nil
 }
 
+// Known reports whether a hook of the session ever waited.
+func (b Box) Known() bool {
+	if record.CheckID("session", b.Session) != nil {
+		return false
+	}
+	_, err := os.Lstat(b.lock())
+	return err == nil
+}
+
 // Waits reports whether a hook of the session waits for messages.
 func (b Box) Waits() (bool, error) {
 	if err := record.CheckID("session", b.Session); err != nil {
@@ -127,6 +136,16 @@ func (b Box) Lies(id string) bool {
 		return false
 	}
 	_, err := os.Lstat(b.letter(id))
+	return err == nil
+}
+
+// InHands reports whether a hook took a message and did not note yet that it gave
+// it: it is about to, or was killed.
+func (b Box) InHands(id string) bool {
+	if b.check(id) != nil {
+		return false
+	}
+	_, err := os.Lstat(b.taken(id))
 	return err == nil
 }
 
@@ -160,7 +179,7 @@ func (b Box) Withdraw(id string) (ok bool, err error) {
 	if ok, err := b.away(b.letter(id)); ok || err != nil {
 		return ok, err
 	}
-	if _, err := os.Lstat(b.taken(id)); errors.Is(err, fs.ErrNotExist) {
+	if !b.InHands(id) {
 		return false, nil
 	}
 	l, err := lock.Try(b.lock())

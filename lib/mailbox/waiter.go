@@ -208,7 +208,7 @@ func (w *Waiter) atPrompt() bool {
 	if !ok {
 		return !w.registered()
 	}
-	return e.Session == w.box.Session && (e.Status == entry.Idle || e.Status == entry.Shell)
+	return e.Session == w.box.Session && e.Parked == "" && (e.Status == entry.Idle || e.Status == entry.Shell)
 }
 
 // lies lists the messages that count now, the oldest first. What does not count

@@ -364,12 +364,12 @@ func TestOnlyPrivateFilesCount(t *testing.T) {
 		spoil  func(path string) error
 		reason string
 	}{
-		"a file for all":    {func(p string) error { return os.Chmod(p, 0o644) }, "mode"},
-		"a folder for all":  {func(p string) error { return os.Chmod(filepath.Dir(p), 0o755) }, "mode"},
-		"their folder":      {func(p string) error { return os.Chmod(filepath.Dir(filepath.Dir(p)), 0o755) }, "mode"},
-		"a link":            {func(p string) error { return errors.Join(os.Rename(p, p+".x"), os.Symlink(p+".x", p)) }, "symbolic links"},
-		"no JSON":           {func(p string) error { return os.WriteFile(p, []byte("{torn"), 0o600) }, "makes no sense"},
-		"another's":         {func(p string) error {
+		"a file for all":   {func(p string) error { return os.Chmod(p, 0o644) }, "mode"},
+		"a folder for all": {func(p string) error { return os.Chmod(filepath.Dir(p), 0o755) }, "mode"},
+		"their folder":     {func(p string) error { return os.Chmod(filepath.Dir(filepath.Dir(p)), 0o755) }, "mode"},
+		"a link":           {func(p string) error { return errors.Join(os.Rename(p, p+".x"), os.Symlink(p+".x", p)) }, "symbolic links"},
+		"no JSON":          {func(p string) error { return os.WriteFile(p, []byte("{torn"), 0o600) }, "makes no sense"},
+		"another's": {func(p string) error {
 			return errors.Join(os.WriteFile(p+".x", []byte(`{"v":1,"id":"x","session":"S","text":"t"}`), 0o600), os.Rename(p+".x", p))
 		}, "another message's"},
 		"an endless one":    {func(p string) error { return os.Truncate(p, maxLetter+1) }, "too long"},

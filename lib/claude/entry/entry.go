@@ -36,6 +36,7 @@ type Entry struct {
 	Session string `json:"sessionId"`
 	Status  string `json:"status"`
 	Version string `json:"version"`
+	Parked  string `json:"parkedJobId,omitempty"` // the background job that its session went into
 }
 
 // Statuses of an entry, as the package claude has them.
