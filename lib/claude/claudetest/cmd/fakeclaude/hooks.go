@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -215,7 +216,10 @@ func (h *hooks) of(event string, more fields) []hook {
 				continue
 			}
 			for _, k := range g.Hooks {
-				if k.Type == "command" && strings.TrimSpace(k.Command) != "" {
+				// The same command runs once, as by the real one's documentation: in the
+				// home directory its settings are the user's and the project's.
+				again := slices.ContainsFunc(list, func(o hook) bool { return o.Command == k.Command })
+				if k.Type == "command" && strings.TrimSpace(k.Command) != "" && !again {
 					list = append(list, k)
 				}
 			}
