@@ -248,6 +248,4 @@ func (m *mail) from() string {
 }
 
 // Sweep takes back messages that a killed process left in mailboxes.
-func (d *Doer) Sweep() error {
-	return mailbox.Sweep(d.Dir, d.Now(), keepEntries, func(s string) (func(), error) { return d.Desk.Lease(s, d.Who) })
-}
+func (d *Doer) Sweep() error { return mailbox.Sweep(d.Dir, d.Now(), keepEntries) }

@@ -167,14 +167,7 @@ func (f full) Write(b []byte) (int, error) {
 func TestSweep(t *testing.T) {
 	s := newScene(t)
 	const keep = 8 * 24 * time.Hour
-	lease := func(session string) (func(), error) {
-		if session == "acted-on" {
-			return nil, context.Canceled
-		}
-		return func() {}, nil
-	}
 	stale, young := s.put("S", "x"), s.put("T", "x")
-	other := s.put("acted-on", "x")
 	if err := state.ReplaceJSON(s.box("T").mark("m"), Mark{V: 1, ID: "m", At: record.At(time.Now())}); err != nil {
 		t.Fatal(err)
 	}
@@ -195,16 +188,16 @@ func TestSweep(t *testing.T) {
 			}
 		}()
 	}
-	if err := Sweep(s.dir, time.Now(), keep, lease); err != nil {
+	if err := Sweep(s.dir, time.Now(), keep); err != nil {
 		t.Fatal(err)
 	}
-	if s.box("S").Lies(stale) || !s.box("T").Lies(young) || !s.box("acted-on").Lies(other) {
+	if s.box("S").Lies(stale) || !s.box("T").Lies(young) {
 		t.Error("the wrong ones were taken back")
 	}
 	r := s.wait("S") // somebody waits
 	defer r.cancel()
 	later := time.Now().Add(2 * keep)
-	if err := Sweep(s.dir, later, keep, lease); err != nil {
+	if err := Sweep(s.dir, later, keep); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(s.box("S").path()); err != nil {
@@ -215,7 +208,7 @@ func TestSweep(t *testing.T) {
 	}
 	r.cancel()
 	r.ends()
-	if err := Sweep(s.dir, later, keep, lease); err != nil {
+	if err := Sweep(s.dir, later, keep); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(s.box("S").path()); !os.IsNotExist(err) {

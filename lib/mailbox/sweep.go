@@ -18,9 +18,9 @@ import (
 
 // Sweep tidies all mailboxes: it takes back messages whose time is over, as the
 // process that left them was killed, and removes what is older than keep, and
-// mailboxes in which nothing lies and nobody waits. lease takes a session's
-// lease; where it fails, somebody acts on the session and is left alone.
-func Sweep(dir state.Dir, now time.Time, keep time.Duration, lease func(session string) (release func(), err error)) error {
+// mailboxes in which nothing lies and nobody waits. It may run beside everything
+// else: who looks for a message that it took back finds that nobody has it.
+func Sweep(dir state.Dir, now time.Time, keep time.Duration) error {
 	entries, err := os.ReadDir(Folder(dir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -34,12 +34,7 @@ func Sweep(dir state.Dir, now time.Time, keep time.Duration, lease func(session 
 		if record.CheckID("session", b.Session) != nil || !e.IsDir() {
 			continue
 		}
-		release, err := lease(b.Session)
-		if err != nil {
-			continue
-		}
 		errs = append(errs, b.sweep(now, keep))
-		release()
 	}
 	return errors.Join(append(errs, sweepSeats(dir))...)
 }
