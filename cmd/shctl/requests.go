@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -55,11 +56,14 @@ func sendVerb() front.Verb {
 	var command bool
 	return front.Verb{
 		Name: "send", Args: "[flags] S [TEXT|-]", Short: "send a message to a session", Settings: asking(),
-		Long: `Sends a message that is typed into the session's pane as a prompt, as soon as
-the session is at its prompt and nothing stands in its input line: it waits for
-a day. TEXT is an argument, or "-" for standard input; without it your editor
-opens. What Claude Code would take for a command is refused; --as-command sends
-a slash command on purpose.`,
+		Long: `Sends a message. It is typed into the session's pane as a prompt when the
+session is at its prompt and nothing stands in its input line. Else a hook of
+the session gives it, when its turn has ended, without touching the pane; that
+reaches sessions outside herdr, too (shinstall hooks). Without such a hook it
+waits, for a day. The outcome says which way it went. TEXT is an argument, or
+"-" for standard input; without it your editor opens. What can't be typed, as
+Claude Code would take it for a command, goes by the hook, or is refused;
+--as-command types a slash command on purpose.`,
 		Flags: func(fs *flag.FlagSet) {
 			w.flags(fs)
 			fs.BoolVar(&command, "as-command", false, "it is a slash command")
@@ -225,17 +229,43 @@ func ofRequest(ctx context.Context, c *front.Call, w wish) (*asker, record.Reque
 func cancelVerb() front.Verb {
 	return front.Verb{
 		Name: "cancel", Args: "ID", Short: "take a request back", Settings: asking(),
-		Long: "Takes a request back that no machine carries out yet.",
+		Long: `Takes a request back that no machine carries out yet. A message that lies in
+the mailbox of a session that works is let go within 12 seconds: it waits for
+that.`,
 		Run: func(ctx context.Context, c *front.Call) error {
 			a, r, err := ofRequest(ctx, c, wish{})
 			if err != nil {
 				return err
 			}
-			if r, err = a.hub.Cancel(ctx, r.ID); err != nil {
+			if r, err = a.takeBack(ctx, r); err != nil {
 				return err
 			}
 			return front.PrintJSON(c.Stdout, r)
 		},
 		Exits: hubExits(front.Exit{Code: front.ExitData, When: "it has ended, is being carried out, or is not known"}),
+	}
+}
+
+const (
+	// letGo is how long a machine may hold on to a message that lies in a mailbox:
+	// 12 s, and what it takes to look at the pane.
+	letGo = 25 * time.Second
+	// letGoEvery is how often that is asked for.
+	letGoEvery = time.Second
+)
+
+// takeBack cancels a request, and waits for the machine to let go of a message.
+func (a *asker) takeBack(ctx context.Context, r record.Request) (record.Request, error) {
+	for end := time.Now().Add(letGo); ; {
+		out, err := a.hub.Cancel(ctx, r.ID)
+		if err == nil || r.Action != record.ActionMessage || time.Now().After(end) {
+			return out, err
+		}
+		if now, nerr := a.hub.Request(ctx, r.ID, letGoEvery); nerr != nil || now.State != record.RequestOffered {
+			if nerr == nil && now.State == record.RequestQueued {
+				continue
+			}
+			return out, err
+		}
 	}
 }

@@ -61,6 +61,7 @@ func rows() []row {
 		{"digest of a transcript", "≥ 5 × jq; after 1 KiB more the same at any size", (*bench).digest},
 		{"idle watcher", "CPU ≤ 1/10 of a 2 s poll, RSS ≤ 20 MiB", (*bench).idle},
 		{"50 hooks that wait for an answer", "RSS ≤ 10 MiB each, no CPU", (*bench).asks},
+		{"50 hooks that wait for messages", "RSS ≤ 10 MiB each, no CPU", (*bench).mailboxes},
 		{"10,000 idle long polls", "≤ 2 × the memory of a bare handler, wake p99 ≤ 50 ms", (*bench).polls},
 		{"heartbeats stored", "≥ 0.5 × bare inserts", (*bench).heartbeats},
 	}

@@ -145,6 +145,9 @@ func (p *post) account(id string) string {
 	if r.State == record.RequestDelivered {
 		want = 1
 	}
+	if r.State != record.RequestDelivered {
+		p.t.Logf("%s: %s", r.State, r.Detail)
+	}
 	if n != want {
 		p.t.Errorf("%+v: it stands in transcripts %d times", r, n)
 	}
