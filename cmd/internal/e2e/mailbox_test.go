@@ -175,6 +175,7 @@ func (p *post) mailboxJob(work string) {
 		t.Errorf("%+v", e)
 	}
 	p.armed(o)
+	p.takenBack(o, session, work)
 
 	p.enters(o, "/clear", func(e entry.Entry) bool { return e.Session != session })
 	cleared := p.armed(o)
@@ -205,7 +206,7 @@ func (p *post) mailboxJob(work string) {
 	p.until("no hook waits", func() bool { return p.mailWaiters() == 0 })
 	t.Logf("after SIGKILL its hook was gone within %s", time.Since(killed).Round(time.Millisecond))
 	p.draft()
-	for _, text := range []string{"to the one before", "to nobody"} {
+	for _, text := range []string{"to the one before", "to nobody", "taken back in time"} {
 		if p.heard(text) {
 			t.Errorf("%q was given", text)
 		}
@@ -215,6 +216,24 @@ func (p *post) mailboxJob(work string) {
 		t.Errorf("the log holds a text (%v):\n%s", err, log)
 	}
 	p.books()
+}
+
+// takenBack: what lies in a mailbox can be taken back, and never arrives then.
+func (p *post) takenBack(o *claudetest.Outside, session, work string) {
+	p.enters(o, strings.Replace(work, "3", "60", 1), busy)
+	r := p.ask("send", session, "taken back in time")
+	p.until("it lies in the mailbox", func() bool { return p.box(session).Lies(r.ID) })
+	began := time.Now()
+	if _, err := p.w.Tool("shctl", "cancel", r.ID); err != nil {
+		p.t.Error(err)
+	}
+	p.t.Logf("taken back after %s", time.Since(began).Round(100*time.Millisecond))
+	if p.box(session).Lies(r.ID) {
+		p.t.Error("it still lies there")
+	}
+	o.Keys("\x1b")
+	p.armed(o)
+	o.Keys("\x15") // an interrupted prompt without an answer stands in the line again
 }
 
 // draft: what stands in the input line stays there.
