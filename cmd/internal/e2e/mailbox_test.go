@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -65,6 +66,20 @@ func (p *post) armed(o *claudetest.Outside) (session string) {
 		return err == nil && waits
 	})
 	return session
+}
+
+// waiter is the process of the hook that waits for messages to a session.
+func (p *post) waiter(session string) (pid int) {
+	p.t.Helper()
+	p.until("the hook tells its process", func() bool {
+		b, err := os.ReadFile(filepath.Join(p.w.State(), "messages", session, "waiter.lock"))
+		first, _, _ := strings.Cut(string(b), "\n")
+		if err == nil {
+			pid, err = strconv.Atoi(first)
+		}
+		return err == nil
+	})
+	return pid
 }
 
 // known waits until the hub knows a session.
