@@ -38,6 +38,8 @@ func (m *mail) arrives(ctx context.Context, mark mailbox.Mark) record.Result {
 			still = time.Time{}
 		case still.IsZero():
 			still = now
+		case now.Sub(still) >= limit && m.proof.anywhere():
+			return record.Result{State: record.RequestDelivered, Detail: "through its mailbox"}
 		case now.Sub(still) >= limit && !mark.Alive():
 			return failed("given to Claude Code, which ended before it took it up")
 		case now.Sub(still) >= limit:
@@ -90,6 +92,25 @@ func (p *proof) arrived() bool {
 	}
 	for _, s := range sessions {
 		if path, ok := p.home.TranscriptNear(s, p.cwd); ok && p.in(path) {
+			return true
+		}
+	}
+	return false
+}
+
+// clockSlack is how much earlier than the mark a file's time may be.
+const clockSlack = 2 * time.Second
+
+// anywhere looks in every transcript that was written since the message was
+// given: a Claude Code that is gone does not tell which session it ran last.
+func (p *proof) anywhere() bool {
+	for _, s := range p.home.Transcribed("") {
+		path, ok := p.home.Transcript(s)
+		if !ok {
+			continue
+		}
+		st, err := os.Stat(path)
+		if err == nil && !st.ModTime().Before(p.mark.At.Add(-clockSlack)) && p.in(path) {
 			return true
 		}
 	}

@@ -52,7 +52,7 @@ func (d *Doer) message(ctx context.Context, c record.Claim) record.Result {
 		if waits, err := m.box.Waits(); c.AsCommand || !waits || err != nil {
 			return refused
 		}
-		return m.leave(ctx, refused) // what can't be typed can be read
+		return m.leave(ctx, refused, session.Gate{}) // what can't be typed can be read
 	}
 	said, err := d.Desk.Say(ctx, c.Session.Session, text, d.begin(c, "typed"))
 	switch {
@@ -63,7 +63,7 @@ func (d *Doer) message(ctx context.Context, c record.Claim) record.Result {
 	case !said.Typed && (said.Gate.Reason == session.Twice || said.Gate.Reason == session.Continued):
 		return closed(said.Gate)
 	case !said.Typed:
-		return m.leave(ctx, closed(said.Gate))
+		return m.leave(ctx, closed(said.Gate), said.Gate)
 	case said.Seen:
 		return record.Result{State: record.RequestDelivered, Detail: "in pane " + said.Gate.PaneID}
 	case said.Err != nil:
@@ -80,9 +80,16 @@ func closed(g session.Gate) record.Result {
 		r.State = record.ResultBusy
 	case g.Reason == session.Elsewhere, g.Reason == session.Background:
 		r.State = record.ResultBusy // it runs, and may have a hook that waits later
-		r.Detail += "; no hook of it waits for messages now: shinstall hooks sets that up, from its next turn on"
 	}
 	return r
+}
+
+// noHook is a result's detail where a hook that waits would help.
+func noHook(why string, g session.Gate) string {
+	if g.Reason == session.Elsewhere || g.Reason == session.Background {
+		return why + "; no hook of it waits for messages now: shinstall hooks sets that up, from its next turn on"
+	}
+	return why
 }
 
 // mail is a message on its way through a session's mailbox.
@@ -119,7 +126,7 @@ func (m *mail) earlier(ctx context.Context) (r record.Result, over bool) {
 // leave leaves the message in the mailbox and waits until it was given. Otherwise
 // it takes it back again, and the result is the one that the pane had, unless
 // the session is over.
-func (m *mail) leave(ctx context.Context, otherwise record.Result) record.Result {
+func (m *mail) leave(ctx context.Context, otherwise record.Result, g session.Gate) record.Result {
 	text, err := session.Prepare(m.c.Text, session.Letter)
 	if err != nil {
 		return record.Result{State: record.RequestRefused, Detail: err.Error()}
@@ -128,6 +135,7 @@ func (m *mail) leave(ctx context.Context, otherwise record.Result) record.Result
 		if err != nil {
 			return failed("%v", err)
 		}
+		otherwise.Detail = noHook(otherwise.Detail, g)
 		return otherwise
 	}
 	m.proof.skip()

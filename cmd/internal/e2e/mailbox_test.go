@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -40,9 +41,14 @@ func (f *flow) post(env []string, args ...string) *post {
 // prompt and its hook waits.
 func (p *post) outside(args ...string) (*claudetest.Outside, string) {
 	p.t.Helper()
-	dir := filepath.Join(p.w.Home, "Code", "app")
-	o := claudetest.StartOutside(p.t, filepath.Join(p.w.Bin, "claude"), dir, p.env, append(p.args, args...)...)
+	o := p.start(args...)
 	return o, p.armed(o)
+}
+
+func (p *post) start(args ...string) *claudetest.Outside {
+	p.t.Helper()
+	dir := filepath.Join(p.w.Home, "Code", "app")
+	return claudetest.StartOutside(p.t, filepath.Join(p.w.Bin, "claude"), dir, p.env, slices.Concat(p.args, args)...)
 }
 
 func (p *post) entry(o *claudetest.Outside) (entry.Entry, bool) {

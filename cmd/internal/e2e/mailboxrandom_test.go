@@ -4,14 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"sessionhub/cmd/internal/world"
-	"sessionhub/lib/claude"
 	"sessionhub/lib/claude/claudetest"
+	"sessionhub/lib/claude/entry"
 	"sessionhub/lib/record"
 )
 
@@ -81,11 +80,17 @@ func (p *post) atRandom(messages int, work string) {
 func (p *post) stir(v *rover, dice int, work string) {
 	over := func(end func()) {
 		end()
-		args := []string{}
-		if _, ok := claude.Home(filepath.Join(p.w.Home, ".claude")).Transcript(v.session); ok {
-			args = append(args, "--resume", v.session)
-		}
-		v.o, v.session = p.outside(args...)
+		v.o = p.start("--resume", v.session)
+		p.until("it is at its prompt, or has nothing to resume", func() bool {
+			select {
+			case <-v.o.Gone():
+				v.o = p.start()
+			default:
+			}
+			e, ok := p.entry(v.o)
+			return ok && e.Status == entry.Idle
+		})
+		v.session = p.armed(v.o)
 		p.known(v.session)
 	}
 	switch {
