@@ -145,7 +145,7 @@ func (p *post) account(id string) string {
 	if !r.Ended() {
 		p.t.Errorf("it does not end: %+v, %v", r, err)
 	}
-	n, _ := p.arrivals(id)
+	n, first := p.arrivals(id)
 	want := 0
 	if r.State == record.RequestDelivered {
 		want = 1
@@ -154,7 +154,7 @@ func (p *post) account(id string) string {
 		p.t.Logf("%s: %s", r.State, r.Detail)
 	}
 	if n != want {
-		p.t.Errorf("%+v: it stands in transcripts %d times", r, n)
+		p.t.Errorf("%+v: it stands in transcripts %d times, first at %s", r, n, first)
 	}
 	return string(r.State)
 }
