@@ -16,7 +16,7 @@ var floors = [][]string{
 	{"lib/lock", "lib/detach", "lib/text", "lib/runlog", "lib/jsonl", "lib/git", "lib/shell", "lib/jsonedit"},
 	{"lib/record"},
 	{"lib/config", "lib/state", "lib/queue", "lib/herdr", "lib/claude", "lib/hubclient", "lib/seal", "lib/bundle"},
-	{"lib/presence", "lib/session", "lib/ask", "lib/claude/claudetest"},
+	{"lib/presence", "lib/session", "lib/ask", "lib/mailbox", "lib/claude/claudetest"},
 	{"lib/hook", "lib/watch", "lib/digest", "lib/mcp", "lib/control", "lib/revive", "lib/spawn", "lib/move", "lib/hub", "lib/install", "lib/doctor"},
 	{"cmd", "examples"},
 }

@@ -105,7 +105,8 @@ SIGTERM, or when its standard input is a pipe that closes.`,
 		Run: poll,
 		Files: []string{
 			"poll.lock             held while it runs", "leases/SESSION.lock   held while a session is acted on",
-			"requests/ID.json      what was begun and is not settled", "resumed.json          what was resumed lately",
+			"requests/ID.json      what was begun and is not settled", "messages/SESSION/     messages that its hook gives to a session",
+			"resumed.json          what was resumed lately",
 		},
 		Exits: []front.Exit{{Code: front.ExitBusy, When: "another one runs"}},
 	}

@@ -194,7 +194,7 @@ func (p *patient) refuseHeartbeats() {
 
 func claudeFaults() []fault {
 	return []fault{
-		{name: "a hook missing", check: "hooks", why: "8 of 9 hooks", fix: "shinstall hooks", do: func(p *patient) {
+		{name: "a hook missing", check: "hooks", why: "11 of 12 hooks", fix: "shinstall hooks", do: func(p *patient) {
 			p.write(p.settings(), strings.Replace(p.read(p.settings()), "hook session-end", "hook gone-astray", 1))
 		}},
 		{name: "hooks taken out", check: "hooks", why: "runs no hook of sessionhub any more", fix: "shinstall hooks", do: func(p *patient) {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 
+	"sessionhub/lib/claude/entry"
 	"sessionhub/lib/record"
 	"sessionhub/lib/state"
 )
@@ -158,7 +159,7 @@ func Sweep(dir state.Dir) error {
 }
 
 // Alive reports whether the hook that waits with the ask still runs.
-func (f *File) Alive() bool { return Runs(f.PID, f.Start) }
+func (f *File) Alive() bool { return entry.Runs(f.PID, f.Start) }
 
 // Given is asks/<ask>.answer.json: an answer from afar.
 type Given struct {

@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"sessionhub/lib/claude/entry"
 	"sessionhub/lib/claude/transcript"
 	"sessionhub/lib/config"
 	"sessionhub/lib/queue"
@@ -73,7 +74,7 @@ func (h *Hook) Run(ctx context.Context, in Input) error {
 		return err
 	}
 	var alive bool
-	if h.began, alive = began(h.Claude); !alive || h.Claude <= 1 {
+	if h.began, alive = entry.Began(h.Claude); !alive || h.Claude <= 1 {
 		return errors.New("which Claude Code asks is not known: CLAUDE_PID names no process")
 	}
 	if !h.beside(ctx, in) {
@@ -95,12 +96,12 @@ func (h *Hook) Run(ctx context.Context, in Input) error {
 // only once the dialog is there.
 func (h *Hook) beside(ctx context.Context, in Input) bool {
 	for end := time.Now().Add(h.Timing.Behind); time.Now().Before(end) && ctx.Err() == nil; time.Sleep(every) {
-		e, ok := readEntry(h.Home, h.Claude)
+		e, ok := entry.Read(h.Home, h.Claude)
 		switch {
 		case !ok: // it is being written, or there is none
 		case !versionAtLeast(e.Version, oldest):
 			return false
-		case in.AgentID == "" || e.Status == statusWaiting:
+		case in.AgentID == "" || e.Status == entry.Waiting:
 			return true
 		}
 	}
@@ -110,18 +111,18 @@ func (h *Hook) beside(ctx context.Context, in Input) bool {
 // open writes the ask down and tells of it.
 func (h *Hook) open(in Input) error {
 	f := &File{V: record.Version, Ask: h.Stamp.ID, Session: in.SessionID, Since: h.Stamp.At, Transcript: in.transcript(), PID: os.Getpid()}
-	f.Start, _ = began(f.PID)
+	f.Start, _ = entry.Began(f.PID)
 	h.in, h.file, h.tools.Path = in, f, f.Transcript
 	use := h.find()
 	for end := time.Now().Add(h.Timing.Behind); in.needsUse() && use.ID == "" && time.Now().Before(end); use = h.find() {
 		time.Sleep(every)
 	}
 	f.fill(&in, use)
-	e, ok := readEntry(h.Home, h.Claude)
+	e, ok := entry.Read(h.Home, h.Claude)
 	if ok {
 		f.Version = e.Version
 	}
-	h.seen = ok && e.Status == statusWaiting
+	h.seen = ok && e.Status == entry.Waiting
 	if err := f.write(h.Dir); err != nil {
 		return err
 	}
@@ -188,7 +189,7 @@ func (h *Hook) tell(s queue.Stamp, kind record.Kind, body any) error {
 
 // wait returns how the ask ended, with the decision to print if it was answered.
 func (h *Hook) wait(ctx context.Context, w *wakes) (how string, answer []byte) {
-	ended, stop := watchEnd(h.Claude)
+	ended, stop := entry.WatchEnd(h.Claude)
 	defer stop()
 	life := time.NewTimer(h.Timing.Life)
 	defer life.Stop()
@@ -229,7 +230,7 @@ func (h *Hook) wait(ctx context.Context, w *wakes) (how string, answer []byte) {
 // look sees whether the ask is over, the screen's word first: an answer that
 // comes after it is none.
 func (h *Hook) look(waited time.Duration) (how string, answer []byte) {
-	if !Runs(h.Claude, h.began) {
+	if !entry.Runs(h.Claude, h.began) {
 		return record.HowExited, nil
 	}
 	if how := h.outcome(); how != "" {
@@ -266,11 +267,11 @@ func (h *Hook) outcome() string {
 // screen is how the ask ended by the registry, which tells at once what a tool
 // that takes long has no result for yet. Without a registry nothing is told.
 func (h *Hook) screen(waited time.Duration) string {
-	e, ok := readEntry(h.Home, h.Claude)
+	e, ok := entry.Read(h.Home, h.Claude)
 	switch {
 	case !ok:
 		return ""
-	case e.Status == statusWaiting && e.Session == h.file.Session:
+	case e.Status == entry.Waiting && e.Session == h.file.Session:
 		h.seen, h.since = true, time.Time{}
 		return ""
 	case !h.seen && waited < h.Timing.Dialog:
@@ -320,7 +321,7 @@ func (h *Hook) stopped() string {
 		if how := h.outcome(); how != "" {
 			return how
 		}
-		if _, err := os.Stat(entryPath(h.Home, h.Claude)); !Runs(h.Claude, h.began) || errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(entry.Path(h.Home, h.Claude)); !entry.Runs(h.Claude, h.began) || errors.Is(err, fs.ErrNotExist) {
 			return record.HowExited
 		}
 	}

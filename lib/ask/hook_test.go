@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"sessionhub/lib/claude/entry"
 	"sessionhub/lib/config"
 	"sessionhub/lib/queue"
 	"sessionhub/lib/record"
@@ -73,7 +74,7 @@ func (s *scene) killed() {
 func (s *scene) entry(status, session, version string) {
 	s.t.Helper()
 	b := fmt.Sprintf(`{"pid":%d,"sessionId":%q,"status":%q,"version":%q}`, s.claude.Process.Pid, session, status, version)
-	if err := os.WriteFile(entryPath(s.home, s.claude.Process.Pid), []byte(b), 0o600); err != nil {
+	if err := os.WriteFile(entry.Path(s.home, s.claude.Process.Pid), []byte(b), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -293,7 +294,7 @@ func TestHowAnAskEnds(t *testing.T) {
 		{"refused at the screen", record.HowInterrupted, func(s *scene) { s.transcript(rejected) }},
 		{"SIGTERM, and refused", record.HowInterrupted, func(s *scene) { s.cancel(); s.transcript(rejected) }},
 		{"SIGTERM, and no reason", record.HowInterrupted, func(s *scene) { s.cancel() }},
-		{"SIGTERM, and Claude ends", record.HowExited, func(s *scene) { s.cancel(); os.Remove(entryPath(s.home, s.claude.Process.Pid)) }},
+		{"SIGTERM, and Claude ends", record.HowExited, func(s *scene) { s.cancel(); os.Remove(entry.Path(s.home, s.claude.Process.Pid)) }},
 		{"Claude is killed", record.HowExited, func(s *scene) { s.killed() }},
 		{"another session took the place", record.HowInterrupted, func(s *scene) { s.entry("waiting", "S2", "2.1.332") }},
 	} {

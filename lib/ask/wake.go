@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 
 	"github.com/fsnotify/fsnotify"
+
+	"sessionhub/lib/claude/entry"
 )
 
 // wakes tells a waiting hook that something it waits for may have changed.
@@ -28,7 +30,7 @@ func (h *Hook) watch() (w *wakes, stop func()) {
 	if err != nil {
 		return nil, func() {}
 	}
-	registry := entryPath(h.Home, h.Claude)
+	registry := entry.Path(h.Home, h.Claude)
 	answer := answerPath(h.Dir, h.file.Ask)
 	seen := h.file.Transcript // its folder when it is not there yet, as with the first prompt
 	if _, err := os.Stat(seen); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 	"sessionhub/lib/herdr"
 	"sessionhub/lib/hub/hubtest"
 	"sessionhub/lib/hubclient"
+	"sessionhub/lib/mailbox"
 	"sessionhub/lib/record"
 	"sessionhub/lib/runlog"
 	"sessionhub/lib/session"
@@ -31,6 +33,8 @@ const (
 	claimed = "claimed" // before anything was done
 	noted   = "noted"   // the first step is noted, and not taken
 	given   = "given"   // herdr has the text
+	lying   = "lying"   // the message lies in the mailbox
+	handed  = "handed"  // Claude Code was given it by its hook
 	known   = "known"   // the result is known and kept
 	posted  = "posted"  // the hub has it, and its entry is still there
 )
@@ -59,7 +63,7 @@ func (h dyingHub) NextClaim(ctx context.Context, wait time.Duration) (record.Cla
 }
 
 func (h dyingHub) PostResult(ctx context.Context, r record.Result) error {
-	if h.at == known {
+	if h.at == known || h.at == handed { // it arrived before anybody looked
 		die()
 	}
 	err := h.Client.PostResult(ctx, r)
@@ -100,6 +104,17 @@ func (h dyingHerdr) StartAgent(ctx context.Context, s herdr.Start) (herdr.Starte
 	return a, err
 }
 
+// dyingPause is a wait in which the process dies when a file of a mailbox is there.
+func dyingPause(step string, dir state.Dir) func(context.Context, time.Duration) {
+	pattern := map[string]string{lying: "*.json", handed: "taken/*.given"}[step]
+	return func(ctx context.Context, d time.Duration) {
+		if found, err := filepath.Glob(filepath.Join(mailbox.Folder(dir), "*", pattern)); pattern != "" && (err != nil || len(found) > 0) {
+			die()
+		}
+		session.Pause(ctx, d)
+	}
+}
+
 func crashChild(f []string) {
 	step, dir, url, token, socket, home := f[0], state.Dir(f[1]), f[2], f[3], f[4], f[5]
 	timing := session.DefaultTiming()
@@ -112,13 +127,15 @@ func crashChild(f []string) {
 	d := &Doer{
 		Dir: dir, Home: home, Who: "child", Now: time.Now, Config: func() (config.Config, error) { return config.Config{RemoteStart: true}, nil },
 		Desk: &session.Desk{
-			Dir: dir, Home: claude.Home(home + "/.claude"), Getenv: func(string) string { return "" }, Now: time.Now, Pause: session.Pause, Timing: timing,
+			Dir: dir, Home: claude.Home(home + "/.claude"), Getenv: func(string) string { return "" }, Now: time.Now, Pause: dyingPause(step, dir), Timing: timing,
 			Sockets: func() []string { return []string{socket} },
 			Client:  func(s string) session.Herdr { return dyingHerdr{&herdr.Client{Socket: s}, step} },
 		},
 	}
 	p := &Poll{Connect: func() (Hub, error) { return dyingHub{client, step}, nil }, Doer: d, Log: &runlog.Log{W: os.Stderr}, Timing: shortTiming(), Pause: session.Pause}
-	p.Run(context.Background())
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	defer cancel()
+	p.Run(ctx)
 	os.Exit(0)
 }
 
@@ -169,6 +186,15 @@ func (w *wire) killAt(step string, action record.Action, c *turning) {
 	}
 	before := len(w.registry())
 	req := w.order(action, id)
+	w.killed(step, c)
+	w.poll()
+	w.judge(step, action, w.over(req), before)
+}
+
+// killed runs a poll that is killed at a step, and lets its lease lapse.
+func (w *wire) killed(step string, c *turning) {
+	t := w.t
+	t.Helper()
 	child := exec.Command(os.Args[0])
 	child.Env = append(os.Environ(), crashEnv+"="+strings.Join([]string{step, string(w.d.Dir), w.hub.URL, w.hub.MachineToken, w.s.Client().Socket, w.s.Home()}, "\n"))
 	child.Stderr = t.Output()
@@ -176,14 +202,59 @@ func (w *wire) killAt(step string, action record.Action, c *turning) {
 		t.Fatalf("the child ended by itself: %v", err)
 	}
 	c.turn(31 * time.Second) // its lease lapses
-	w.poll()
-	var r record.Request
+}
+
+// over waits until a request has ended.
+func (w *wire) over(req string) (r record.Request) {
+	w.t.Helper()
 	w.until("the request has ended", func() bool {
 		var err error
-		r, err = w.owner.Request(t.Context(), req, 0)
+		r, err = w.owner.Request(w.t.Context(), req, 0)
 		return err == nil && r.Ended()
 	})
-	w.judge(step, action, r, before)
+	return r
+}
+
+// The same for a message that goes by the mailbox: what became of it can be found
+// out at every step, so it arrives, once.
+func TestKilledAtEveryStepOfTheMailbox(t *testing.T) {
+	for _, step := range []string{claimed, lying, handed, known, posted} {
+		for _, then := range []string{"at rest", "at work"} {
+			t.Run(step+"/"+then, func(t *testing.T) {
+				t.Parallel()
+				c := &turning{}
+				w := &wire{machine: newPost(t), hub: hubtest.StartAt(t, c.now)}
+				w.owner = w.client("", w.hub.UserToken)
+				w.killInMailbox(step, then, c)
+			})
+		}
+	}
+}
+
+func (w *wire) killInMailbox(step, then string, c *turning) {
+	o, id := w.outside()
+	w.waits(id)
+	w.live(id)
+	if step == lying { // else it is given before anybody looks
+		o.Keys("work 2s\r")
+		w.status(o, "busy")
+	}
+	req := w.send(id, "exactly once")
+	w.killed(step, c)
+	if then == "at work" {
+		w.status(o, "idle")
+		o.Keys("work 1s\r")
+	}
+	w.poll()
+	r := w.over(req)
+	if r.State != record.RequestDelivered || !strings.Contains(r.Detail, "through its mailbox") {
+		w.t.Errorf("%s %q", r.State, r.Detail)
+	}
+	if n := w.got(req); n != 1 {
+		w.t.Errorf("it arrived %d times; said %s %q", n, r.State, r.Detail)
+	}
+	w.until("the poll has forgotten it", func() bool { list, err := w.d.Unposted(); return err == nil && len(list) == 0 })
+	w.clean()
 }
 
 // order asks for the action.

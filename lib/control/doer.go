@@ -34,8 +34,8 @@ func (d *Doer) Do(ctx context.Context, c record.Claim) record.Result {
 	res := d.do(ctx, c)
 	res.V, res.ID = record.Version, c.ID
 	keep := func() error { return d.keepResult(c.ID, res) }
-	if res.State == record.ResultBusy { // herdr took nothing, and the claim comes again
-		keep = func() error { return d.Settled(c.ID) }
+	if res.State == record.ResultBusy { // nothing was given, and the claim comes again
+		keep = func() error { return d.forget(c.ID) }
 	}
 	if err := keep(); err != nil && res.Detail == "" {
 		res.Detail = err.Error()
@@ -56,7 +56,7 @@ func (d *Doer) do(ctx context.Context, c record.Claim) record.Result {
 		return failed("%v", err)
 	case begun != nil && begun.Result != nil:
 		return *begun.Result // its answer was lost
-	case begun != nil:
+	case begun != nil && begun.Step != mailed:
 		return failed("unknown, %s maybe: whoever carried it out was ended in the middle", begun.Step)
 	case !c.ExpiresAt.IsZero() && d.Now().After(c.ExpiresAt.Time):
 		return failed("it came too late")
@@ -101,31 +101,4 @@ func failed(format string, args ...any) record.Result {
 
 func done(url, format string, args ...any) record.Result {
 	return record.Result{State: record.RequestDone, Detail: fmt.Sprintf(format, args...), URL: url}
-}
-
-// message types a person's message. Neither its text nor a part of it gets into
-// a detail.
-func (d *Doer) message(ctx context.Context, c record.Claim) record.Result {
-	meaning := session.Message
-	if c.AsCommand {
-		meaning = session.Command
-	}
-	text, err := session.Prepare(c.Text, meaning)
-	if err != nil {
-		return record.Result{State: record.RequestRefused, Detail: err.Error()}
-	}
-	said, err := d.Desk.Say(ctx, c.Session.Session, text, d.begin(c, "typed"))
-	switch {
-	case err != nil:
-		return failed("%v", err)
-	case !said.Typed && said.Gate.Answer == session.Busy:
-		return record.Result{State: record.ResultBusy, Detail: said.Gate.Why}
-	case !said.Typed:
-		return record.Result{State: record.RequestRefused, Detail: said.Gate.Why}
-	case said.Seen:
-		return record.Result{State: record.RequestDelivered, Detail: "in pane " + said.Gate.PaneID}
-	case said.Err != nil:
-		return failed("unknown, typed maybe: %v", said.Err)
-	}
-	return failed("typed, not seen to arrive; look at pane %s", said.Gate.PaneID)
 }

@@ -8,17 +8,18 @@ import (
 	"path/filepath"
 	"time"
 
+	"sessionhub/lib/mailbox"
 	"sessionhub/lib/record"
 	"sessionhub/lib/state"
 )
 
-// entry is requests/<id>.json: a request whose first step that can't be undone
+// journaled is requests/<id>.json: a request whose first step that can't be undone
 // is about to be taken, or was. It never holds a text.
-type entry struct {
+type journaled struct {
 	ID      string         `json:"id"`
 	Action  record.Action  `json:"action"`
 	Session string         `json:"session,omitempty"`
-	Step    string         `json:"step"` // "typed", "started": what may have happened
+	Step    string         `json:"step"` // "typed", "started", mailed: what may have happened
 	At      record.Time    `json:"at"`
 	Result  *record.Result `json:"result,omitempty"` // what the hub is to be told
 }
@@ -47,7 +48,7 @@ func (d *Doer) begin(c record.Claim, step string) func() error {
 		if err != nil {
 			return err
 		}
-		e := entry{ID: c.ID, Action: c.Action, Step: step, At: record.At(d.Now())}
+		e := journaled{ID: c.ID, Action: c.Action, Step: step, At: record.At(d.Now())}
 		if c.Session != nil {
 			e.Session = c.Session.Session
 		}
@@ -56,7 +57,7 @@ func (d *Doer) begin(c record.Claim, step string) func() error {
 }
 
 // begun is the entry of a claim that was begun before, nil when it was not.
-func (d *Doer) begun(id string) (*entry, error) {
+func (d *Doer) begun(id string) (*journaled, error) {
 	path, err := d.entryPath(id)
 	if err != nil {
 		return nil, err
@@ -64,9 +65,9 @@ func (d *Doer) begun(id string) (*entry, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	e := entry{Step: "carried out"} // a torn entry says that much
+	e := journaled{Step: "carried out"} // a torn entry says that much
 	if err := state.ReadJSON(path, &e); err != nil {
-		return &entry{Step: "carried out"}, nil
+		return &journaled{Step: "carried out"}, nil
 	}
 	return &e, nil
 }
@@ -86,8 +87,21 @@ func (d *Doer) keepResult(id string, r record.Result) error {
 	return state.ReplaceJSON(path, e)
 }
 
-// Settled forgets a claim whose result the hub has, or will not take any more.
+// Settled forgets a claim whose result the hub has, or will not take any more,
+// and what is left of it in a mailbox.
 func (d *Doer) Settled(id string) error {
+	e, err := d.begun(id)
+	if err != nil {
+		return err
+	}
+	if e != nil && e.Step == mailed {
+		err = mailbox.Box{Dir: d.Dir, Session: e.Session}.Forget(id)
+	}
+	return errors.Join(err, d.forget(id))
+}
+
+// forget removes a claim's entry.
+func (d *Doer) forget(id string) error {
 	path, err := d.entryPath(id)
 	if err != nil {
 		return err
@@ -111,7 +125,7 @@ func (d *Doer) Unposted() ([]record.Result, error) {
 	var list []record.Result
 	for _, f := range files {
 		path := filepath.Join(string(d.Dir), requestsDir, f.Name())
-		var e entry
+		var e journaled
 		if err := state.ReadJSON(path, &e); err != nil {
 			continue
 		}

@@ -44,11 +44,14 @@ func DefaultTiming() Timing {
 }
 
 const (
-	// atOnce bounds the deeds under way: a person's few, not a flood.
-	atOnce = 16
+	// atOnce bounds the deeds under way: a person's few, not a flood. A message to
+	// each of their sessions that work is one, for most of the time.
+	atOnce = 64
 	// cutShort is how often in a row a long poll must be cut before its time
 	// until that is told: a proxy does it every time (field report A55).
 	cutShort = 3
+	// sweepEvery is how often is looked for what killed processes left.
+	sweepEvery = time.Minute
 )
 
 // Poll is the loop that takes claims from the hub and carries them out, side by
@@ -63,6 +66,7 @@ type Poll struct {
 	deeds sync.WaitGroup
 	slots chan struct{}
 	cuts  int
+	swept time.Time
 }
 
 // Run polls until the context ends; deeds under way get Timing.Grace to end by
@@ -150,6 +154,13 @@ func (p *Poll) postLeft(ctx context.Context, hub Hub) {
 	}
 	for _, r := range list {
 		p.post(ctx, hub, r)
+	}
+	if time.Since(p.swept) < sweepEvery {
+		return
+	}
+	p.swept = time.Now()
+	if err := p.Doer.Sweep(); err != nil {
+		p.Log.Failure("control: %v", err)
 	}
 }
 

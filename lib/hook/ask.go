@@ -43,17 +43,13 @@ func (h *ClaudeHook) ask(ctx context.Context, stamp queue.Stamp, dir state.Dir) 
 	if !h.attended() {
 		return nil
 	}
-	pid, err := strconv.Atoi(h.Getenv("CLAUDE_PID"))
+	pid, err := h.claude()
 	if err != nil {
-		return errors.New("CLAUDE_PID is not set: Claude Code runs this")
+		return err
 	}
-	conf, err := config.Load(h.Getenv)
+	home, err := h.home()
 	if err != nil { // the defaults: nothing may be answered
 		h.askFailed(dir, err)
-	}
-	home := conf.ClaudeHome
-	if d := h.Getenv("CLAUDE_CONFIG_DIR"); d != "" { // of the Claude Code that asks
-		home = d
 	}
 	q := &queue.Queue{Dir: dir, Now: h.Now}
 	waiter := ask.Hook{
@@ -64,6 +60,23 @@ func (h *ClaudeHook) ask(ctx context.Context, stamp queue.Stamp, dir state.Dir) 
 		Log:    func(err error) { h.askFailed(dir, err) },
 	}
 	return waiter.Run(ctx, in)
+}
+
+// claude is the process of the Claude Code that runs the hook.
+func (h *ClaudeHook) claude() (pid int, err error) {
+	if pid, err = strconv.Atoi(h.Getenv("CLAUDE_PID")); err != nil {
+		return 0, errors.New("CLAUDE_PID is not set: Claude Code runs this")
+	}
+	return pid, nil
+}
+
+// home is the folder of that Claude Code. With an error it is the default one.
+func (h *ClaudeHook) home() (string, error) {
+	if d := h.Getenv("CLAUDE_CONFIG_DIR"); d != "" {
+		return d, nil
+	}
+	conf, err := config.Load(h.Getenv)
+	return conf.ClaudeHome, err
 }
 
 // attended reports whether the session is a person's, not one of `claude -p` or

@@ -27,7 +27,7 @@ const (
 
 // Names are the hooks there are.
 func Names() []string {
-	return []string{SessionStart, PromptSubmit, Stop, Notified, SessionEnd, Context, RefreshRules, Ask}
+	return []string{SessionStart, PromptSubmit, Stop, Notified, SessionEnd, Context, RefreshRules, Ask, Mailbox}
 }
 
 // ClaudeHook is one run of a hook of Claude Code.
@@ -36,6 +36,7 @@ type ClaudeHook struct {
 	Now     func() time.Time
 	Stdin   io.Reader
 	Stdout  io.Writer
+	Stderr  io.Writer
 	Watcher string // path of shwatch
 }
 

@@ -27,6 +27,12 @@ const quick = 10
 // a little earlier.
 const aDay = 24 * 60 * 60
 
+// twoWeeks is the limit of the hook that waits for messages, which ends with
+// Claude Code. A session that sleeps longer begins another one with its next turn.
+// In milliseconds it must stay below 2^31 (24.8 days), where timers of Claude
+// Code's runtime overflow and end at once.
+const twoWeeks = 14 * aDay
+
 // HookRows are the hooks of Claude Code, in the order in which they are
 // written. None has a matcher: each runs at every event of its name.
 func HookRows() []Row {
@@ -40,6 +46,11 @@ func HookRows() []Row {
 		{Event: "Notification", Hook: "notification", Timeout: quick},
 		{Event: "SessionEnd", Hook: "session-end", Timeout: quick},
 		{Event: "PermissionRequest", Hook: "ask", Timeout: aDay},
+		// A wake ends the hook, and each turn's end, also one by an error, begins
+		// another one.
+		{Event: "SessionStart", Hook: "mailbox", Timeout: twoWeeks, Rewake: true},
+		{Event: "Stop", Hook: "mailbox", Timeout: twoWeeks, Rewake: true},
+		{Event: "StopFailure", Hook: "mailbox", Timeout: twoWeeks, Rewake: true},
 	}
 }
 

@@ -268,7 +268,7 @@ func TestDryRunIsExact(t *testing.T) {
 		t.Fatal(err)
 	}
 	diff := s.list[1].Diff
-	head, hunk, _ := strings.Cut(diff, ",92 @@\n")
+	head, hunk, _ := strings.Cut(diff, ",113 @@\n")
 	if head != "--- "+h.path()+"\n+++ "+h.path()+"\n@@ -1,3 +1" {
 		t.Fatal(diff)
 	}

@@ -37,6 +37,13 @@ func TestHooksInNewSettings(t *testing.T) {
             "type": "command",
             "command": "/home/dev/.local/bin/shq hook refresh-instructions",
             "timeout": 10
+          },
+          {
+            "type": "command",
+            "command": "/home/dev/.local/bin/shq hook mailbox",
+            "timeout": 1209600,
+            "async": true,
+            "asyncRewake": true
           }
         ]
       }
@@ -64,6 +71,13 @@ func TestHooksInNewSettings(t *testing.T) {
             "type": "command",
             "command": "/home/dev/.local/bin/shq hook stop",
             "timeout": 10
+          },
+          {
+            "type": "command",
+            "command": "/home/dev/.local/bin/shq hook mailbox",
+            "timeout": 1209600,
+            "async": true,
+            "asyncRewake": true
           }
         ]
       }
@@ -75,6 +89,13 @@ func TestHooksInNewSettings(t *testing.T) {
             "type": "command",
             "command": "/home/dev/.local/bin/shq hook stop",
             "timeout": 10
+          },
+          {
+            "type": "command",
+            "command": "/home/dev/.local/bin/shq hook mailbox",
+            "timeout": 1209600,
+            "async": true,
+            "asyncRewake": true
           }
         ]
       }

@@ -136,6 +136,7 @@ type Claim struct {
 	ID        string        `json:"id"`
 	Action    Action        `json:"action"`
 	ExpiresAt Time          `json:"expires_at"`
+	AskedAt   Time          `json:"asked_at,omitzero"` // when its owner asked
 	Attempt   int           `json:"attempt"`
 	Session   *ClaimSession `json:"session,omitempty"`
 	Text      string        `json:"text,omitempty"`

@@ -41,6 +41,7 @@ const (
 	Draft               // text stands in its input line
 	NotAPrompt          // its screen does not show an input line
 	JustPrompted        // somebody's prompt is on its way
+	Continued           // it goes on elsewhere, under another id
 )
 
 // Gate is whether text may be typed into a session's pane now, and which pane
@@ -141,7 +142,7 @@ func (d *Desk) calm(s presence.Session) Gate {
 		return Gate{Answer: Open} // it had no prompt yet
 	}
 	if next, err := transcript.ContinuedIn(path); err == nil && next != "" {
-		return refuse(Background, "it goes on in the background, as %s", next)
+		return refuse(Continued, "it goes on in the background, as %s", next)
 	}
 	if s.Status != "" {
 		return Gate{Answer: Open}

@@ -20,6 +20,7 @@ type Meaning int
 const (
 	Message Meaning = iota
 	Command         // a slash command, on purpose
+	Letter          // a message that is not typed: nothing in it can be a command
 )
 
 // ErrUnfit is wrapped by every refusal of a text.
@@ -44,7 +45,7 @@ func endWord(s string) bool {
 // invisible characters are taken out, as it would take them out, or hold the
 // text back for review; letters are composed. What would be taken for a shell
 // command, a slash command or the end of the program is refused, or made safe
-// with a blank. The error says why.
+// with a blank, unless it is a Letter. The error says why.
 func Prepare(s string, m Meaning) (string, error) {
 	s = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n", "\t", "    ").Replace(s)
 	s = strings.Map(visible, text.Block(s))
@@ -53,6 +54,9 @@ func Prepare(s string, m Meaning) (string, error) {
 	trimmed := strings.TrimSpace(s)
 	if trimmed == "" {
 		return "", fmt.Errorf("%w: it holds nothing that can be seen", ErrUnfit)
+	}
+	if m == Letter {
+		return s, nil
 	}
 	if m == Command {
 		if !commandWord.MatchString(trimmed) || strings.Contains(trimmed, "\n") {

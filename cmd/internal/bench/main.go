@@ -69,6 +69,7 @@ func rows() []row {
 		{"bundle of 1 GiB", "≥ 1 × tar | zstd -3 | age, ≤ 64 MiB", (*bench).bundles},
 		{"idle watcher", "CPU ≤ 1/10 of a 2 s poll, RSS ≤ 20 MiB", (*bench).idle},
 		{"50 hooks that wait for an answer", "RSS ≤ 10 MiB each, no CPU", (*bench).asks},
+		{"50 hooks that wait for messages", "RSS ≤ 10 MiB each, no CPU", (*bench).mailboxes},
 		{"10,000 idle long polls", "≤ 2 × the memory of a bare handler, wake p99 ≤ 50 ms", (*bench).polls},
 		{"heartbeats stored", "≥ 0.5 × bare inserts", (*bench).heartbeats},
 	}

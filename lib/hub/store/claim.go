@@ -118,7 +118,7 @@ func Claim(tx *Tx, machine string, now time.Time) (c record.Claim, ok bool, ende
 		}
 	}
 	c = record.Claim{
-		V: record.Version, ID: r.id, Action: r.action, ExpiresAt: at(r.expires), Attempt: r.attempt + 1,
+		V: record.Version, ID: r.id, Action: r.action, ExpiresAt: at(r.expires), AskedAt: at(r.created), Attempt: r.attempt + 1,
 		Text: p.Text, AsCommand: p.AsCommand, Start: p.Start, Answer: p.Answer, Move: m,
 	}
 	if r.session != "" {

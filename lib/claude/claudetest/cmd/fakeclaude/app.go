@@ -56,7 +56,9 @@ func interactive(o options) error {
 	a.reg = &entry{Session: l.Session, Entrypoint: l.Entrypoint}
 	a.hooks.woken = func(text string) {
 		a.later(func() {
-			a.ask(prompt{"<task-notification><summary>Stop hook feedback</summary></task-notification>\n" + text, "system"})
+			a.queue = append(a.queue, prompt{text, "system"})
+			a.log.write(fields{"type": "queue-operation", "operation": "enqueue", "content": text, "timestamp": stamp()})
+			a.next()
 		})
 	}
 	signals := make(chan os.Signal, 1)

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -43,7 +44,8 @@ type hookGroup struct {
 type hooks struct {
 	log  *log
 	mode string
-	// woken is told what an asyncRewake hook has to say; nil ignores it.
+	// woken is told what an asyncRewake hook has to say, in the words in which the
+	// real one tells the model; nil ignores it.
 	woken func(text string)
 
 	ctx  context.Context
@@ -84,7 +86,7 @@ func (h *hooks) prepareWithin(ctx context.Context, event string, more fields) fu
 		var wg sync.WaitGroup
 		for _, k := range list {
 			if k.Async || k.AsyncRewake {
-				h.wg.Go(func() { h.behind(k, event, input, env) })
+				h.wg.Go(func() { h.behind(k, event, about(more), input, env) })
 				continue
 			}
 			wg.Go(func() {
@@ -99,14 +101,23 @@ func (h *hooks) prepareWithin(ctx context.Context, event string, more fields) fu
 	}
 }
 
-// behind runs an async hook. One with asyncRewake that exits 2 wakes the
-// session with what it says.
-func (h *hooks) behind(k hook, event string, input []byte, env []string) {
+// behind runs an async hook. One with asyncRewake that exits 2 wakes the session
+// with what it says; any other end is nobody's affair.
+func (h *hooks) behind(k hook, event, about string, input []byte, env []string) {
 	o := h.one(h.ctx, k, event, input, env)
-	if k.AsyncRewake && o.code == 2 && h.woken != nil {
-		h.woken(event + " hook blocking error from command \"" + k.Command + "\": " + string(o.stderr))
+	if !k.AsyncRewake || o.code != 2 || h.woken == nil {
+		return
 	}
+	if about != "" {
+		event += ":" + about
+	}
+	said := strings.ReplaceAll(string(o.stderr), "</system-reminder>", "&lt;/system-reminder>")
+	h.woken("<task-notification>\n<summary>" + feedback + "</summary>\n</task-notification>\n<system-reminder>\n" +
+		"Stop hook blocking error from command \"" + event + "\": " + said + "\n</system-reminder>")
 }
+
+// feedback is what the screen shows of a wake, whatever the hook's event was.
+const feedback = "Stop hook feedback"
 
 // end ends the hooks that still run, by SIGTERM.
 func (h *hooks) end() {
@@ -205,7 +216,10 @@ func (h *hooks) of(event string, more fields) []hook {
 				continue
 			}
 			for _, k := range g.Hooks {
-				if k.Type == "command" && strings.TrimSpace(k.Command) != "" {
+				// The same command runs once, as by the real one's documentation: in the
+				// home directory its settings are the user's and the project's.
+				again := slices.ContainsFunc(list, func(o hook) bool { return o.Command == k.Command })
+				if k.Type == "command" && strings.TrimSpace(k.Command) != "" && !again {
 					list = append(list, k)
 				}
 			}
@@ -224,10 +238,16 @@ func matches(matcher string, more fields) bool {
 	if err != nil {
 		return false
 	}
+	what := about(more)
+	return what == "" || re.MatchString(what)
+}
+
+// about is what of an event a matcher is tried on.
+func about(more fields) string {
 	for _, f := range []string{"source", "reason", "tool_name", "notification_type"} {
 		if s, ok := more[f].(string); ok {
-			return re.MatchString(s)
+			return s
 		}
 	}
-	return true
+	return ""
 }

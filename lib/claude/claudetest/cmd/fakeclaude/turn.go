@@ -36,7 +36,11 @@ func (a *app) ask(p prompt) {
 	}
 	t := &turn{prompt: p, script: script(p.text), began: time.Now()}
 	a.turn = t
-	a.say("❯ " + p.text)
+	if p.source == "system" {
+		a.say("● " + feedback)
+	} else {
+		a.say("❯ " + p.text)
+	}
 	run := a.hooks.prepare("UserPromptSubmit", fields{"prompt": p.text})
 	a.log.user(p.text, p.source)
 	go func() {

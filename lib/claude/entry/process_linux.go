@@ -1,4 +1,4 @@
-package ask
+package entry
 
 import (
 	"bytes"
@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// began is when a process began, in clock ticks since the boot; ok is false
+// Began is when a process began, in clock ticks since the boot; ok is false
 // when it is gone, or a zombie. The second field of its stat is the name in
 // parentheses, which may hold anything.
-func began(pid int) (start string, ok bool) {
+func Began(pid int) (start string, ok bool) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		if _, perr := os.Stat("/proc/self/stat"); perr != nil {
@@ -27,9 +27,9 @@ func began(pid int) (start string, ok bool) {
 	return string(f[starttime]), true
 }
 
-// watchEnd closes a channel when a process ends, by its descriptor; nil when the
+// WatchEnd closes a channel when a process ends, by its descriptor; nil when the
 // kernel has none (before 5.3). Stop gives up.
-func watchEnd(pid int) (ended <-chan struct{}, stop func()) {
+func WatchEnd(pid int) (ended <-chan struct{}, stop func()) {
 	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
 	if err != nil {
 		return nil, func() {}
