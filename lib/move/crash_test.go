@@ -2,12 +2,17 @@ package move
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"sessionhub/lib/claude"
 	"sessionhub/lib/hub/hubtest"
 	"sessionhub/lib/record"
 )
@@ -52,6 +57,15 @@ func points() []point {
 	return list
 }
 
+// backPoints are those of a move that its target can't carry out.
+func backPoints() []point {
+	var list []point
+	for _, p := range []Phase{TargetUndo, TargetRefuse, FinishRestart} {
+		list = append(list, point{p, false}, point{p, true})
+	}
+	return list
+}
+
 // worked is work that may be killed; then the claim's lease lapses.
 func (m *machine) worked(c *clock) (did bool) {
 	defer func() {
@@ -67,9 +81,22 @@ func (m *machine) worked(c *clock) (did bool) {
 	return m.work()
 }
 
-// single fails when some session runs twice.
+// single fails when some session runs twice, also when it does on one machine.
 func (p *pair) single() {
 	p.t.Helper()
+	for _, m := range []*machine{p.tower, p.laptop} {
+		table, err := claude.NewTable()
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		list, err := m.end.Home.Live(table)
+		if err != nil && !errors.Is(err, claude.ErrNoRegistry) {
+			p.t.Fatal(err)
+		}
+		if n := len(slices.DeleteFunc(list, func(l claude.Process) bool { return l.SessionID != p.id })); n > 1 {
+			p.t.Fatalf("it runs %d times at %s: %+v", n, m.name, m.steps)
+		}
+	}
 	if at := p.runs(p.id); at == "both" {
 		p.t.Fatalf("it runs in two places\ntower %+v\nlaptop %+v", p.tower.steps, p.laptop.steps)
 	}
@@ -168,6 +195,37 @@ func TestKilledAtEveryStep(t *testing.T) {
 			mv = p.settles(c, mv)
 			if !hit {
 				t.Error("that moment never came")
+			}
+			p.sound(mv, tower, laptop)
+			t.Logf("%s: %s %v", mv.State, mv.Detail, mv.Notes)
+		})
+	}
+}
+
+// The same where the target can't take it, and all is put back.
+func TestKilledOnTheWayBack(t *testing.T) {
+	for _, at := range backPoints() {
+		t.Run(fmt.Sprintf("%s/%t", at.phase, at.done), func(t *testing.T) {
+			t.Parallel()
+			c := &clock{}
+			p, mv, tower, laptop := started(t, c)
+			hit := false
+			p.on(at, func() { hit = true; panic(killed{}) })
+			next := p.laptop.end.at
+			p.laptop.end.at = func(phase Phase, done bool) {
+				next(phase, done)
+				switch in := filepath.Join(p.laptop.clone, "notes"); {
+				case phase == TargetApply && !done: // what was free a moment ago
+					p.write(in, "todo.txt", "theirs\n")
+				case phase == TargetApply:
+					if err := os.RemoveAll(in); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			mv = p.settles(c, mv)
+			if !hit || mv.State != record.MoveFailed {
+				t.Errorf("that moment never came, or %+v", mv)
 			}
 			p.sound(mv, tower, laptop)
 			t.Logf("%s: %s %v", mv.State, mv.Detail, mv.Notes)

@@ -276,8 +276,9 @@ func (e *End) restart(ctx context.Context, h *held) error {
 	if err != nil {
 		return err
 	}
-	if where != "" {
-		e.tell("restart", "it runs %s", where)
+	// One that was killed right after it had started Claude is not to do it again.
+	if where != "" || e.Desk.JustResumed(h.Session) && e.taken(ctx, h.Session) {
+		e.tell("restart", "it runs already %s", where)
 		return nil
 	}
 	at, err := e.Desk.Relaunch(ctx, h.Socket, h.PaneID, h.launch(h.Cwd), func() error { return e.Desk.NoteResumed(h.Session) })
