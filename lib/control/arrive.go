@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"os"
 	"time"
@@ -15,9 +14,6 @@ import (
 	"sessionhub/lib/mailbox"
 	"sessionhub/lib/record"
 )
-
-// errInHands says that a hook took a message, and neither gave it nor ended.
-var errInHands = errors.New("unknown, given maybe: its hook took it, and does not say what became of it")
 
 // goneWait is how long after Claude Code's end its transcript may grow.
 const goneWait = time.Second

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"time"
 
@@ -113,7 +114,7 @@ func (m *mail) earlier(ctx context.Context) (r record.Result, over bool) {
 	mark, given, err := m.takeBack(ctx)
 	switch {
 	case err != nil:
-		return failed("%v", err), true
+		return unclear(err), true
 	case given:
 		if err := m.d.begin(m.c, mailed)(); err != nil { // its result must be kept
 			return failed("%v", err), true
@@ -154,7 +155,7 @@ func (m *mail) leave(ctx context.Context, otherwise record.Result, g session.Gat
 	mark, given, err := m.takeBack(ctx)
 	switch {
 	case err != nil:
-		return failed("%v", err)
+		return unclear(err)
 	case given:
 		return m.arrives(ctx, mark)
 	case nobody:
@@ -228,10 +229,29 @@ func (m *mail) takeBack(ctx context.Context) (mark mailbox.Mark, given bool, err
 		if !held && !m.box.InHands(m.c.ID) && !m.box.Lies(m.c.ID) {
 			return m.box.Given(m.c.ID) // it is nowhere, if no hook gave it in between
 		}
-		if ctx.Err() != nil || !m.d.Now().Before(end) {
+		switch {
+		case ctx.Err() != nil:
+			return mark, false, errLater
+		case !m.d.Now().Before(end):
 			return mark, false, errInHands
 		}
 	}
+}
+
+var (
+	// errInHands says that a hook took a message, and neither gave it nor ended.
+	errInHands = errors.New("unknown, given maybe: its hook took it, and does not say what became of it")
+	// errLater says the same of a hook that the poll's end left no time.
+	errLater = errors.New("its hook has just taken it")
+)
+
+// unclear is the result of a message that can't be taken back now. It is looked
+// for again when its poll was only to end.
+func unclear(err error) record.Result {
+	if errors.Is(err, errLater) {
+		return record.Result{State: record.ResultBusy, Detail: err.Error()}
+	}
+	return failed("%v", err)
 }
 
 // sent is when its owner sent the message.

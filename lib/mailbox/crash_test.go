@@ -138,7 +138,15 @@ func TestKilledAtEveryStep(t *testing.T) {
 func TestAMarkThatCantBeWritten(t *testing.T) {
 	s := newScene(t)
 	r := s.begin("S", func(w *Waiter) { w.Stderr = full{s, w.Stderr.(*strings.Builder)} })
-	s.until("it waits", func() bool { held, err := s.box("S").Waits(); return held && err == nil })
+	s.until("it waits", func() bool {
+		select {
+		case o := <-r.done:
+			t.Fatalf("it ended: %+v", o)
+		default:
+		}
+		held, err := s.box("S").Waits()
+		return held && err == nil
+	})
 	id := s.put("S", "hello")
 	if o := r.ends(); o.given || o.err == nil {
 		t.Errorf("%+v", o)

@@ -219,7 +219,8 @@ func (w *Waiter) lies() ([]Letter, error) {
 		return nil, err
 	}
 	if err := w.box.sound(); err != nil {
-		return nil, w.refuse("", err)
+		w.refuse("", err)
+		return nil, nil
 	}
 	var list []Letter
 	for _, id := range ids {
@@ -227,9 +228,7 @@ func (w *Waiter) lies() ([]Letter, error) {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
-			if err := w.refuse(id, err); err != nil {
-				return nil, err
-			}
+			w.refuse(id, err)
 		case w.Now().Before(l.Until.Time):
 			list = append(list, l)
 		}
@@ -240,12 +239,12 @@ func (w *Waiter) lies() ([]Letter, error) {
 	return list, nil
 }
 
-func (w *Waiter) refuse(id string, err error) error {
+// refuse tells, once, why a message is not given; "" is all of them.
+func (w *Waiter) refuse(id string, err error) {
 	if !w.refused[id] {
 		w.refused[id] = true
 		w.Log(fmt.Errorf("message %s is not given: %w", id, err))
 	}
-	return nil
 }
 
 // give takes messages, prints them and notes that they were given: in this order,
@@ -262,8 +261,11 @@ func (w *Waiter) give(list []Letter) (bool, error) {
 			return false, fmt.Errorf("take message %s: %w", l.ID, err)
 		}
 		now, err := w.box.read(w.box.taken(l.ID), l.ID)
+		if err != nil {
+			w.refuse(l.ID, err)
+		}
 		if err != nil || !w.Now().Before(now.Until.Time) { // it is another since it was looked at
-			return false, errors.Join(err, w.putBack())
+			return false, w.putBack()
 		}
 		taken = append(taken, now)
 	}

@@ -121,11 +121,16 @@ func (s *scene) begin(session string, change func(*Waiter)) *running {
 	var text strings.Builder
 	w := s.waiter(&text)
 	change(w)
+	over := make(chan struct{})
 	go func() {
+		defer close(over)
 		given, err := w.Run(ctx, session)
 		r.done <- outcome{text.String(), given, err}
 	}()
-	s.t.Cleanup(cancel)
+	s.t.Cleanup(func() {
+		cancel()
+		<-over
+	})
 	return r
 }
 
