@@ -129,22 +129,31 @@ func (h *Hub) getRequest(_ http.ResponseWriter, r *request) (any, error) {
 		return nil, err
 	}
 	id := r.PathValue("id")
-	ear := h.requests.join(id)
-	defer h.requests.leave(id, ear)
+	return h.await(r, h.requests, id, wait, func() (any, bool, time.Time, error) {
+		req, err := h.current(r, id)
+		return req, req.Ended(), req.ExpiresAt.Time, err
+	})
+}
+
+// await looks until it is over, or the wait is: each time that the bell is rung
+// for a name, and when what was seen is due to change by itself (never at zero).
+func (h *Hub) await(r *request, b *bell, name string, wait time.Duration, look func() (seen any, over bool, due time.Time, err error)) (any, error) {
+	ear := b.join(name)
+	defer b.leave(name, ear)
 	end := time.NewTimer(wait)
 	defer end.Stop()
 	for {
-		req, err := h.current(r, id)
-		if err != nil || req.Ended() || wait == 0 {
-			return req, err
+		seen, over, at, err := look()
+		if err != nil || over || wait == 0 {
+			return seen, err
 		}
-		due, stop := h.dueAt(req.ExpiresAt.Time)
+		due, stop := h.dueAt(at)
 		select {
 		case <-ear:
 		case <-due:
 		case <-end.C:
 			wait = 0
-		case <-h.requests.closed:
+		case <-b.closed:
 			wait = 0
 		case <-r.Context().Done():
 			stop()

@@ -146,36 +146,14 @@ func (h *Hub) getMove(_ http.ResponseWriter, r *request) (any, error) {
 		return nil, err
 	}
 	id, while := r.PathValue("id"), record.MoveState(r.URL.Query().Get("while"))
-	ear := h.moves.join(id)
-	defer h.moves.leave(id, ear)
-	end := time.NewTimer(wait)
-	defer end.Stop()
-	for {
+	return h.await(r, h.moves, id, wait, func() (any, bool, time.Time, error) {
 		m, err := h.moveFor(r, id)
-		if err != nil {
-			return nil, err
-		}
-		if wait == 0 || m.State.Ended() || while != "" && m.State != while {
-			return m, nil
-		}
 		var deadline time.Time
 		if m.StepDeadline != nil {
 			deadline = m.StepDeadline.Time
 		}
-		due, stop := h.dueAt(deadline)
-		select {
-		case <-ear:
-		case <-due:
-		case <-end.C:
-			wait = 0
-		case <-h.moves.closed:
-			wait = 0
-		case <-r.Context().Done():
-			stop()
-			return nil, nil
-		}
-		stop()
-	}
+		return m, m.State.Ended() || while != "" && m.State != while, deadline, err
+	})
 }
 
 // moveFor is a move as its two machines may see it, and users who may read.

@@ -4,8 +4,6 @@
 package seal
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"fmt"
 
@@ -29,13 +27,6 @@ var (
 // maxRecipient bounds a recipient in bytes; a hybrid one has some 2,000.
 const maxRecipient = 4096
 
-// Fingerprint is "SHA256:" and the base64 of SHA-256(recipient, newline,
-// signer).
-func Fingerprint(recipient, signer string) string {
-	sum := sha256.Sum256([]byte(recipient + "\n" + signer))
-	return "SHA256:" + base64.StdEncoding.EncodeToString(sum[:])
-}
-
 // CheckKey checks a key record that came from elsewhere: that both keys are
 // well-formed and the fingerprint is theirs.
 func CheckKey(k record.MoveKey) error {
@@ -45,7 +36,7 @@ func CheckKey(k record.MoveKey) error {
 	if _, err := parseSigner(k.Signer); err != nil {
 		return err
 	}
-	if k.Fingerprint != Fingerprint(k.Recipient, k.Signer) {
+	if k.Fingerprint != record.Fingerprint(k.Recipient, k.Signer) {
 		return fmt.Errorf("%w: its fingerprint is not that of its keys", ErrKey)
 	}
 	return nil

@@ -60,7 +60,7 @@ func Load(dir string) (*Keys, error) {
 	if err := k.setSigner(b); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrKeyFile, filepath.Join(dir, SigningFile), err)
 	}
-	k.Public.Fingerprint = Fingerprint(k.Public.Recipient, k.Public.Signer)
+	k.Public.Fingerprint = record.Fingerprint(k.Public.Recipient, k.Public.Signer)
 	return k, nil
 }
 

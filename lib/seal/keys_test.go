@@ -19,6 +19,8 @@ import (
 	"testing"
 
 	"filippo.io/age"
+
+	"sessionhub/lib/record"
 )
 
 func load(t testing.TB) *Keys {
@@ -269,12 +271,12 @@ func TestFingerprint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(Fingerprint("age1x", "c2lnbmVy"), "SHA256:"))
+	b, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(record.Fingerprint("age1x", "c2lnbmVy"), "SHA256:"))
 	if err != nil || hexOf(b) != strings.TrimSpace(string(out)) {
 		t.Errorf("%v, %x, %s", err, b, out)
 	}
 	k := load(t).Public
-	k.Fingerprint = Fingerprint("age1x", k.Signer)
+	k.Fingerprint = record.Fingerprint("age1x", k.Signer)
 	if err := CheckKey(k); !errors.Is(err, ErrKey) {
 		t.Errorf("another's fingerprint: %v", err)
 	}

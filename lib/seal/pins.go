@@ -127,7 +127,7 @@ func (p *Pins) Verify(m *record.Manifest, manifest, signature []byte) error {
 	if ok && pin.Signer == m.Signer {
 		return nil
 	}
-	key := record.MoveKey{Recipient: m.FromRecipient, Signer: m.Signer, Fingerprint: Fingerprint(m.FromRecipient, m.Signer)}
+	key := record.MoveKey{Recipient: m.FromRecipient, Signer: m.Signer, Fingerprint: record.Fingerprint(m.FromRecipient, m.Signer)}
 	if err := CheckKey(key); err != nil { // it does not tell its recipient
 		if ok {
 			return fmt.Errorf("%w: the bundle is signed by %s, and the pinned key of %s is %s (signer %s)", ErrSignature, m.Signer, m.From, pin.Fingerprint, pin.Signer)

@@ -85,8 +85,8 @@ func TestRefusedKeys(t *testing.T) {
 	wrong.Fingerprint = "SHA256:x"
 	for name, err := range map[string]error{
 		"a fingerprint of another": p.Meet("tower", wrong),
-		"no recipient":             p.Meet("tower", record.MoveKey{Signer: k.Signer, Fingerprint: Fingerprint("", k.Signer)}),
-		"no signer":                p.Trust("tower", record.MoveKey{Recipient: k.Recipient, Fingerprint: Fingerprint(k.Recipient, "")}),
+		"no recipient":             p.Meet("tower", record.MoveKey{Signer: k.Signer, Fingerprint: record.Fingerprint("", k.Signer)}),
+		"no signer":                p.Trust("tower", record.MoveKey{Recipient: k.Recipient, Fingerprint: record.Fingerprint(k.Recipient, "")}),
 		"a machine that is a path": p.Trust("../tower", k),
 		"no machine":               p.Trust("", k),
 	} {
