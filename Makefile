@@ -88,7 +88,7 @@ claude:
 	  mkdir -p '$(CLAUDE_DIR)' && npm install --prefix '$(CLAUDE_DIR)' --no-audit --no-fund --silent @anthropic-ai/claude-code@$(CLAUDE_VERSION); }
 
 test: need-cc claude
-	CLAUDE_BIN='$(CLAUDE_BIN)' go test -race -timeout 15m -tags realclaude ./...
+	CLAUDE_BIN='$(CLAUDE_BIN)' go test -race -timeout 30m -tags realclaude ./...
 
 check: build
 	@out=$$(gofmt -l cmd lib); [ -z "$$out" ] || { echo "make: not gofmt'ed: $$out" >&2; exit 1; }
@@ -107,4 +107,4 @@ soak: need-cc claude
 
 test-herdr: need-cc claude
 	@[ -n '$(HERDR)' ] && [ -x '$(HERDR)' ] || { echo 'make: test-herdr: HERDR=/path/to/herdr is wanted' >&2; exit 64; }
-	HERDR='$(HERDR)' CLAUDE_BIN='$(CLAUDE_BIN)' go test -race -count 1 -timeout 15m -tags realclaude,realherdr -run "Conformance|RealHerdr" ./...
+	HERDR='$(HERDR)' CLAUDE_BIN='$(CLAUDE_BIN)' go test -race -count 1 -timeout 30m -tags realclaude,realherdr -run "Conformance|RealHerdr" ./...
