@@ -78,7 +78,7 @@ func (d *Doer) firstPrompt(ctx context.Context, at session.Launched, prompt stri
 	case session.NotReady:
 		return "Claude was not ready in time"
 	}
-	s, ok := d.Desk.SessionIn(ctx, at)
+	s, ok := d.Desk.AwaitSession(ctx, at)
 	if !ok {
 		return "its session is not known yet"
 	}

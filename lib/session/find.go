@@ -108,6 +108,17 @@ func bridged(bridge string) string {
 	return linkPrefix + id
 }
 
+// AwaitSession waits until it is known which session a launched Claude Code
+// runs, up to Timing.Ready: its registry tells that some moments after herdr
+// saw it.
+func (d *Desk) AwaitSession(ctx context.Context, at Launched) (s presence.Session, ok bool) {
+	d.until(ctx, d.Timing.Ready, func(ctx context.Context) bool {
+		s, ok = d.SessionIn(ctx, at)
+		return ok
+	})
+	return s, ok
+}
+
 // SessionIn is the session that a launched Claude Code runs; ok is false while
 // it is not known.
 func (d *Desk) SessionIn(ctx context.Context, at Launched) (s presence.Session, ok bool) {

@@ -177,7 +177,7 @@ func (n *newcomer) others(rel string) bool {
 	case strings.HasPrefix(rel, ".config/herdr"):
 		return rel != ".config/herdr/config.toml"
 	}
-	for _, dir := range []string{".cache", ".local/state", ".local/share/sessionhub/hub.db", ".local/share/claude", ".local/share/applications", ".config/mimeapps.list", ".claude.json."} {
+	for _, dir := range []string{".cache", ".local/state", ".local/share/sessionhub/hub.db", ".config/sessionhub/move.", ".local/share/claude", ".local/share/applications", ".config/mimeapps.list", ".claude.json."} {
 		if rel == dir || strings.HasPrefix(rel, dir+"/") || strings.HasSuffix(dir, ".") && strings.HasPrefix(rel, dir) {
 			return true
 		}

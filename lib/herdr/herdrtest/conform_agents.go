@@ -118,6 +118,10 @@ func (x *suite) detection(t *testing.T) {
 		want herdr.Status
 	}{{"w", herdr.StatusWorking}, {"b", herdr.StatusBlocked}, {"w", herdr.StatusWorking}, {"i", herdr.StatusDone}} {
 		x.typeLine(t, pane, step.line)
+		x.eventually(t, "the title is seen", func() bool { // a moment after the status
+			p, err := x.c.Pane(x.ctx, pane)
+			return err == nil && p.TerminalTitleStripped != ""
+		})
 		a = x.agentIs(t, pane, "claude", step.want)
 		if a.TerminalTitleStripped != "Fix tests" || sessionOf(a.Pane) != "0b5c" {
 			t.Errorf("%s: %+v", step.line, a)
