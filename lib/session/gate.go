@@ -79,6 +79,21 @@ func (d *Desk) Gate(ctx context.Context, session string) Gate {
 	return d.look(ctx, session)
 }
 
+// AwaitGate waits until a session that was just started can be typed into, up to
+// Timing.Ready, or until it is plain that a person must look at it.
+func (d *Desk) AwaitGate(ctx context.Context, session string) Gate {
+	var g Gate
+	d.until(ctx, d.Timing.Ready, func(ctx context.Context) bool {
+		g = d.Gate(ctx, session)
+		switch g.Reason {
+		case Blocked, Dialog, Draft:
+			return true
+		}
+		return g.Answer != Busy
+	})
+	return g
+}
+
 // look is one look of the gate.
 func (d *Desk) look(ctx context.Context, session string) Gate {
 	w := d.find(ctx, session)
