@@ -40,6 +40,7 @@ type Desk interface {
 	WhyEnded(ctx context.Context, at session.Launched) error
 	Discard(ctx context.Context, at session.Launched, session string) bool
 	NoteResumed(session string) error
+	JustResumed(session string) bool
 	Servers(ctx context.Context) error
 	InUse(ctx context.Context, dir string) (paneID string, err error)
 }

@@ -65,6 +65,10 @@ func (e *End) Finish(ctx context.Context, c record.Claim) (record.Result, error)
 // archive moves the session's files out of Claude's sight, so that it can't be
 // resumed here as well.
 func (e *End) archive(ctx context.Context, h *held) error {
+	root := e.archives()
+	if h.Transcript == "" && conversation.HasArchived(filepath.Join(root, h.ID)) {
+		return nil // the result of an earlier finish was lost, and the session may be back since
+	}
 	where, err := e.Desk.Running(ctx, h.Session)
 	if err != nil {
 		return err
@@ -72,7 +76,6 @@ func (e *End) archive(ctx context.Context, h *held) error {
 	if where != "" {
 		return fmt.Errorf("it runs here, %s: end it", where)
 	}
-	root := e.archives()
 	a := conversation.Archived{Move: h.ID, Session: h.Session, Transcript: h.Transcript, To: h.To, At: record.At(e.Now())}
 	if a.Transcript == "" {
 		f, err := conversation.Find(e.Home, h.Session, h.Cwd)

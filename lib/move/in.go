@@ -321,12 +321,12 @@ func (i *In) started(ctx context.Context, h *held, at session.Launched) (string,
 
 // taken waits until Claude's registry names the session: herdr knows a Claude
 // some moments earlier.
-func (i *In) taken(ctx context.Context, id string) bool {
-	for end := i.Now().Add(takenWait); ; i.Pause(ctx, takenEvery) {
-		if where, err := i.Desk.Running(ctx, id); err == nil && where != "" {
+func (e *End) taken(ctx context.Context, id string) bool {
+	for end := e.Now().Add(takenWait); ; e.Pause(ctx, takenEvery) {
+		if where, err := e.Desk.Running(ctx, id); err == nil && where != "" {
 			return true
 		}
-		if !i.Now().Before(end) {
+		if !e.Now().Before(end) {
 			return false
 		}
 	}

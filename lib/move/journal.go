@@ -50,6 +50,7 @@ type Journal struct {
 	Socket     string         `json:"socket,omitempty"`
 	PaneID     string         `json:"pane_id,omitempty"`
 	Transcript string         `json:"transcript,omitempty"`
+	Packed     int64          `json:"packed,omitempty"` // bytes of the transcript in the bundle
 	Head       string         `json:"head,omitempty"`
 	Version    string         `json:"version,omitempty"` // of Claude Code
 	Bundle     *record.Bundle `json:"bundle,omitempty"`

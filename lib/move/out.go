@@ -142,6 +142,9 @@ func (o *Out) check(ctx context.Context, h *held) error {
 	if err != nil {
 		return err
 	}
+	if err := o.try(l, h.Claim.Keys.To.Recipient); err != nil {
+		return in("build bundle", err)
+	}
 	o.tell("build bundle", "%d MiB would travel; not carried: %s", l.Size>>20, notCarried(l.Manifest.NotCarried))
 	did, err := l.Tree.Push(ctx)
 	if err != nil {
@@ -231,7 +234,7 @@ func (o *Out) pack(ctx context.Context, h *held) error {
 	if err != nil {
 		return err
 	}
-	h.Bundle, h.Transcript = b, l.Files.Transcript
+	h.Bundle, h.Transcript, h.Packed = b, l.Files.Transcript, m.Entries[0].Size // the transcript is the first
 	o.tell("seal", "%d entries in %d bytes", len(m.Entries), b.Size)
 	return nil
 }
@@ -239,6 +242,9 @@ func (o *Out) pack(ctx context.Context, h *held) error {
 func (o *Out) upload(ctx context.Context, h *held) error {
 	if h.Bundle == nil {
 		return inf("upload", "there is no bundle")
+	}
+	if err := o.goneOn(ctx, h); err != nil {
+		return in("upload", err)
 	}
 	f, err := os.Open(filepath.Join(o.private(h.ID), "bundle.age"))
 	if err != nil {
@@ -250,6 +256,19 @@ func (o *Out) upload(ctx context.Context, h *held) error {
 	}
 	o.tell("upload", "%d bytes", h.Bundle.Size)
 	return nil
+}
+
+// goneOn is an error when somebody resumed the session by hand after it was
+// packed: no bundle has what was said since, and it would run in two places.
+func (e *End) goneOn(ctx context.Context, h *held) error {
+	if where, err := e.Desk.Running(ctx, h.Session); err == nil && where != "" {
+		return fmt.Errorf("it was gone on with here meanwhile, and runs %s", where)
+	}
+	st, err := os.Stat(h.Transcript)
+	if err == nil && st.Size() != h.Packed {
+		err = errors.New("it was gone on with here meanwhile: its transcript is another than was packed")
+	}
+	return err
 }
 
 // refuse posts a failure.
@@ -278,6 +297,11 @@ func (e *End) restart(ctx context.Context, h *held) error {
 	}
 	if where != "" {
 		e.tell("restart", "it runs %s", where)
+		return nil
+	}
+	// One that a killed process started is not known at once.
+	if e.Desk.JustResumed(h.Session) && e.taken(ctx, h.Session) {
+		e.tell("restart", "it was resumed already")
 		return nil
 	}
 	at, err := e.Desk.Relaunch(ctx, h.Socket, h.PaneID, h.launch(h.Cwd), func() error { return e.Desk.NoteResumed(h.Session) })

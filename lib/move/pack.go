@@ -146,6 +146,18 @@ func (e *End) Write(ctx context.Context, w io.Writer, l *Load, recipient, scratc
 	return m, in("read repo", l.Tree.Unchanged(ctx, scratch))
 }
 
+// try reads everything that was found, and is the error that packing it would
+// end with. Files may still change: the session runs.
+func (e *End) try(l *Load, recipient string) error {
+	m, err := l.Describe()
+	if err != nil {
+		return err
+	}
+	e.Keys.Bind(&m)
+	m.Recipient = recipient
+	return bundle.CheckManifest(m)
+}
+
 // seal packs into a sealed file and describes it.
 func (e *End) seal(ctx context.Context, l *Load, recipient, path, scratch string) (record.Manifest, *record.Bundle, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)

@@ -1,0 +1,151 @@
+package move
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"sessionhub/lib/herdr"
+	"sessionhub/lib/record"
+	"sessionhub/lib/session"
+)
+
+// resumes has a person resume the session by hand, in a new pane.
+func (m *machine) resumes(id string) {
+	m.p.t.Helper()
+	made, err := m.s.Client().CreateWorkspace(m.p.t.Context(), herdr.NewWorkspace{Cwd: m.clone})
+	if err != nil {
+		m.p.t.Fatal(err)
+	}
+	m.enters(made.RootPane.PaneID, "claude --resume "+id)
+	m.p.until("it runs again", func() bool { return m.idle(id) })
+}
+
+// Somebody resumes the session on the source after it was ended, before the
+// bundle has left: the move is given up, as the session runs there again.
+func TestResumedByHandBeforeTheUpload(t *testing.T) {
+	for _, ended := range []bool{false, true} {
+		c := &clock{}
+		p, mv, tower, laptop := started(t, c)
+		p.on(point{SourceUpload, false}, func() {
+			p.tower.resumes(p.id)
+			p.tower.say(p.id, "one more thing")
+			if ended {
+				if e, err := p.tower.desk().End(t.Context(), p.id, false, func() error { return nil }); err != nil || !e.Gone {
+					t.Fatalf("%+v %v", e, err)
+				}
+			}
+		})
+		mv = p.settles(c, mv)
+		if mv.State != record.MoveFailed || !strings.Contains(mv.Detail, "gone on with") {
+			t.Errorf("%+v", mv)
+		}
+		p.sound(mv, tower, laptop)
+	}
+}
+
+// The finish comes twice: what is archived stays so, and nobody is alarmed.
+func TestTheFinishComesTwice(t *testing.T) {
+	p := newPair(t)
+	id := p.tower.claude("hello")
+	var finish record.Claim
+	mv := p.ask(id, record.MovePost{To: "laptop"})
+	for {
+		c, ok, err := p.tower.hub.NextClaim(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok {
+			res, err := p.tower.carryOut(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.Action == record.ActionMoveFinish {
+				finish = c
+				break // its result is lost
+			}
+			res.ID, res.V = c.ID, record.Version
+			p.tower.hub.PostResult(t.Context(), res)
+		}
+		p.laptop.work()
+	}
+	res, err := p.tower.end.Finish(t.Context(), finish)
+	if err != nil || res.State != record.RequestDone || res.Detail != "" {
+		t.Errorf("%+v %v", res, err)
+	}
+	if mv = p.now(mv.ID); mv.State != record.MoveDone || len(mv.Notes) > 0 {
+		t.Errorf("%+v", mv)
+	}
+	list, err := p.tower.end.Archives()
+	if err != nil || len(list) != 1 {
+		t.Errorf("%+v %v", list, err)
+	}
+}
+
+// A file that can't be packed is found while the session runs.
+func TestWhatCantBePackedIsFoundBefore(t *testing.T) {
+	for name, do := range map[string]func(p *pair, id string){
+		"a name that no bundle has": func(p *pair, id string) {
+			path, _ := p.tower.end.Home.Transcript(id)
+			p.write(strings.TrimSuffix(path, ".jsonl"), `tool-results/a\b.txt`, "x")
+		},
+		"a control character in one": func(p *pair, id string) {
+			path, _ := p.tower.end.Home.Transcript(id)
+			p.write(strings.TrimSuffix(path, ".jsonl"), `tool-results/a`+"\x01"+`b.txt`, "x")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPair(t)
+			id := p.tower.claude("hello")
+			do(p, id)
+			mv := p.move(id, record.MovePost{To: "laptop"})
+			if mv.State != record.MoveFailed || !strings.HasPrefix(mv.Detail, "build bundle: ") || strings.Contains(mv.Detail, "resumes here") {
+				t.Errorf("%+v", mv)
+			}
+			if p.runs(id) != "tower" {
+				t.Errorf("it runs at %q", p.runs(id))
+			}
+		})
+	}
+}
+
+// A restart that a crash cut short is not made a second time while the first
+// Claude is not known yet.
+func TestARestartIsNotMadeTwice(t *testing.T) {
+	c := &clock{}
+	p, mv, _, _ := started(t, c)
+	starts := 0
+	p.tower.end.Desk = &slow{Desk: p.tower.desk(), starts: &starts}
+	p.on(point{TargetCheck, false}, func() {
+		p.laptop.end.Roots = nil // it fails
+	})
+	mv = p.settles(c, mv)
+	if mv.State != record.MoveFailed || starts != 1 || p.runs(p.id) != "tower" {
+		t.Errorf("%+v, %d starts, it runs at %q", mv, starts, p.runs(p.id))
+	}
+}
+
+// slow is a desk whose first start is killed before Claude is known.
+type slow struct {
+	*session.Desk
+	starts *int
+	blind  int // looks that see nothing yet
+}
+
+func (s *slow) Relaunch(ctx context.Context, socket, pane string, l session.Launch, before func() error) (session.Launched, error) {
+	*s.starts++
+	at, err := s.Desk.Relaunch(ctx, socket, pane, l, before)
+	if *s.starts == 1 {
+		s.blind = 3
+		panic(killed{})
+	}
+	return at, err
+}
+
+func (s *slow) Running(ctx context.Context, id string) (string, error) {
+	if s.blind > 0 {
+		s.blind--
+		return "", nil
+	}
+	return s.Desk.Running(ctx, id)
+}
