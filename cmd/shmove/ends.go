@@ -188,10 +188,7 @@ func list(c *front.Call, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	open, err := e.Journals()
-	if err != nil {
-		return err
-	}
+	open, unread := e.Journals()
 	var lines []listed
 	for _, j := range open {
 		lines = append(lines, listed{j.ID, j.Session, string(j.Phase), j.From, j.To, j.At, j.Detail})
@@ -213,7 +210,7 @@ func list(c *front.Call, asJSON bool) error {
 			return err
 		}
 	}
-	return nil
+	return unread
 }
 
 func restoreVerb() front.Verb {

@@ -2,6 +2,10 @@ package move
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -148,4 +152,48 @@ func (s *slow) Running(ctx context.Context, id string) (string, error) {
 		return "", nil
 	}
 	return s.Desk.Running(ctx, id)
+}
+
+// A journal of a later version, or with a phase that is not known, is left as
+// it is, and keeps nobody else's move from being gone on with.
+func TestAJournalOfALaterVersion(t *testing.T) {
+	p := newPair(t)
+	dir := filepath.Join(string(p.tower.end.Dir), session.MovesDir)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	put := func(id string, j map[string]any) string {
+		path := filepath.Join(dir, id+".json")
+		b, err := json.Marshal(j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	claim := map[string]any{"id": "x"}
+	later := put("a", map[string]any{"v": 2, "id": "a", "session": "s", "role": "source", "phase": "ascend", "claim": claim, "leaving": true})
+	odd := put("b", map[string]any{"v": 1, "id": "b", "session": "s", "role": "source", "phase": "ascend", "claim": claim, "leaving": true})
+	oddIn := put("c", map[string]any{"v": 1, "id": "c", "session": "s", "role": "target", "phase": "ascend", "claim": claim, "leaving": true})
+	torn := filepath.Join(dir, "d.json")
+	if err := os.WriteFile(torn, []byte(`{"v":1,"id":"d"`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	whole := put("e", map[string]any{"v": 1, "id": "e", "session": "s", "role": "source", "phase": "check", "claim": claim})
+	_, err := p.tower.end.Recover(t.Context(), p.tower.out())
+	for _, want := range []string{"a.json", "b.json", "c.json", "d.json"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("recover says nothing of %s: %v", want, err)
+		}
+	}
+	for _, path := range []string{later, odd, oddIn, torn} {
+		if _, err := os.Stat(path); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := os.Stat(whole); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the whole one was not gone on with: %v", err)
+	}
 }

@@ -209,6 +209,18 @@ func TargetAfterCrash(p Phase, here bool) Phase {
 	return p
 }
 
+// knows reports whether an end can be at a phase.
+func knows(r Role, p Phase) bool {
+	switch p {
+	case SourceCheck, SourceAsk, SourceEnd, SourcePack, SourceUpload, SourceLanded, SourceRefuse, SourceGiveUp, SourceGivenUp, SourceRestart, SourceWait,
+		FinishArchive, FinishRestart:
+		return r == Source
+	case TargetCheck, TargetApply, TargetClaim, TargetClaimed, TargetStart, TargetUndo, TargetRefuse, TargetDone, TargetApplied:
+		return r == Target
+	}
+	return p == Over && (r == Source || r == Target)
+}
+
 func either(cond bool, yes, no Phase) Phase {
 	if cond {
 		return yes

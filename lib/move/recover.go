@@ -3,6 +3,7 @@ package move
 import (
 	"context"
 	"errors"
+	"io/fs"
 
 	"sessionhub/lib/lock"
 	"sessionhub/lib/record"
@@ -39,8 +40,11 @@ func (e *End) Recover(ctx context.Context, out *Out) ([]Recovered, error) {
 func (e *End) recover(ctx context.Context, out *Out, j Journal) (Recovered, error) {
 	r := Recovered{Move: j.ID, Session: j.Session, Role: j.Role, Was: j.Phase, At: j.At}
 	h, _, err := e.open(j.ID, nil)
-	if errors.Is(err, lock.ErrBusy) {
+	switch {
+	case errors.Is(err, lock.ErrBusy):
 		r.Busy = true
+		return r, nil
+	case errors.Is(err, fs.ErrNotExist): // over meanwhile
 		return r, nil
 	}
 	if err != nil {
