@@ -134,12 +134,13 @@ type slow struct {
 	*session.Desk
 	starts *int
 	blind  int // looks that see nothing yet
+	deaf   int // 1: the next look gets no answer; 2: it got none
 }
 
 func (s *slow) Relaunch(ctx context.Context, socket, pane string, l session.Launch, before func() error) (session.Launched, error) {
 	*s.starts++
 	at, err := s.Desk.Relaunch(ctx, socket, pane, l, before)
-	if *s.starts == 1 {
+	if *s.starts == 1 && s.deaf == 0 {
 		s.blind = 3
 		panic(killed{})
 	}
@@ -147,9 +148,13 @@ func (s *slow) Relaunch(ctx context.Context, socket, pane string, l session.Laun
 }
 
 func (s *slow) Running(ctx context.Context, id string) (string, error) {
-	if s.blind > 0 {
+	switch {
+	case s.blind > 0:
 		s.blind--
 		return "", nil
+	case s.deaf == 1:
+		s.deaf = 2
+		return "", errors.New("herdr does not answer")
 	}
 	return s.Desk.Running(ctx, id)
 }
@@ -195,5 +200,41 @@ func TestAJournalOfALaterVersion(t *testing.T) {
 	}
 	if _, err := os.Stat(whole); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the whole one was not gone on with: %v", err)
+	}
+}
+
+// herdr does not answer while the session is to be archived, or taken up again:
+// that is tried again, and not given up.
+func TestHerdrDoesNotAnswerInTheEnd(t *testing.T) {
+	for _, at := range []Phase{FinishArchive, FinishRestart, SourceRestart} {
+		t.Run(string(at), func(t *testing.T) {
+			c := &clock{}
+			p, mv, tower, laptop := started(t, c)
+			deaf := &slow{Desk: p.tower.desk(), starts: new(int)}
+			p.tower.end.Desk = deaf
+			switch at {
+			case FinishRestart:
+				p.on(point{TargetCheck, false}, func() { p.laptop.end.Roots = nil })
+			case SourceRestart:
+				p.on(point{SourcePack, false}, func() { p.write(p.tower.clone, ".git/MERGE_HEAD", p.git(p.tower.clone, "rev-parse", "HEAD")+"\n") })
+			}
+			look := p.tower.end.at
+			p.tower.end.at = func(phase Phase, done bool) {
+				if look != nil {
+					look(phase, done)
+				}
+				if phase == at && !done && deaf.deaf == 0 {
+					deaf.deaf = 1
+				}
+				if phase == SourceGiveUp && !done {
+					os.Remove(filepath.Join(p.tower.clone, ".git/MERGE_HEAD"))
+				}
+			}
+			mv = p.settles(c, mv)
+			p.sound(mv, tower, laptop)
+			if deaf.deaf != 2 || len(mv.Notes) > 0 {
+				t.Errorf("%+v, it was deaf %d", mv, deaf.deaf)
+			}
+		})
 	}
 }

@@ -168,7 +168,7 @@ func (e *End) postSeveral(ctx context.Context, r record.MoveResult) (Outcome, er
 
 // note gives the hub what people should know of a move that has ended. What it
 // does not get stays in the journal, which recover posts.
-func (h *held) note(ctx context.Context, format string, args ...any) {
+func (h *held) note(format string, args ...any) {
 	h.Notes = append(h.Notes, clean(fmt.Sprintf(format, args...)))
 }
 

@@ -102,8 +102,13 @@ func (o *Out) do(ctx context.Context, h *held) Seen {
 	case SourceRefuse, SourceGiveUp:
 		return o.refuse(ctx, h)
 	case SourceRestart:
-		if err := o.restart(ctx, h); err != nil {
-			h.note(ctx, "restart failed: %v", err)
+		err := o.restart(ctx, h)
+		if errors.Is(err, errNotKnown) { // the finish tries again
+			o.tellFailed("restart", err)
+			return Seen{Outcome: Lost}
+		}
+		if err != nil {
+			h.note("restart failed: %v", err)
 		}
 	}
 	return Seen{}
@@ -291,7 +296,7 @@ func (o *Out) refuse(ctx context.Context, h *held) Seen {
 
 // restart resumes the session where it was, unless it runs already.
 func (e *End) restart(ctx context.Context, h *held) error {
-	where, err := e.Desk.Running(ctx, h.Session)
+	where, err := e.running(ctx, h.Session)
 	if err != nil {
 		return err
 	}

@@ -101,8 +101,10 @@ func NextSource(p Phase, s Seen) Phase {
 		return SourceGivenUp
 	case SourceGivenUp:
 		return either(s.Hub == record.MoveFailed && s.Mine, SourceRestart, SourceWait)
+	case SourceRestart:
+		return either(s.Outcome == Lost, SourceWait, Over)
 	}
-	return Over // refuse, restart, wait
+	return Over // refuse, wait
 }
 
 // SourceAfterCrash is what the source does when it finds its own journal. runs
