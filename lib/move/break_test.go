@@ -238,3 +238,21 @@ func TestHerdrDoesNotAnswerInTheEnd(t *testing.T) {
 		})
 	}
 }
+
+// The keys become unusable on either machine at any moment: what has begun is
+// brought to its end without them.
+func TestTheKeysAreLostMeanwhile(t *testing.T) {
+	for _, at := range points() {
+		if at.done || at.phase == SourceCheck {
+			continue // the next moment comes to the same, and the first finds it
+		}
+		t.Run(string(at.phase), func(t *testing.T) {
+			t.Parallel()
+			c := &clock{}
+			p, mv, tower, laptop := started(t, c)
+			p.on(at, func() { p.tower.end.Keys, p.laptop.end.Keys = nil, nil })
+			mv = p.settles(c, mv)
+			p.sound(mv, tower, laptop)
+		})
+	}
+}

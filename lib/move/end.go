@@ -52,8 +52,8 @@ type End struct {
 	Dir     state.Dir
 	Home    claude.Home
 	Desk    Desk
-	Hub     Hub // nil: by hand
-	Keys    *seal.Keys
+	Hub     Hub        // nil: by hand
+	Keys    *seal.Keys // nil: they are of no use now, and only what needs none can be done
 	Pins    *seal.Pins
 	Roots   []string                                  // clones are looked for below
 	Claude  func(ctx context.Context) (string, error) // which version would be started here
@@ -68,6 +68,16 @@ type End struct {
 	Tell func(Step)
 
 	at func(p Phase, done bool) // tests look, and crash, before and after each phase
+}
+
+// errNoKeys is the error of what needs this machine's keys.
+var errNoKeys = errors.New("this machine's keys for moves are of no use: shmove key says why")
+
+func (e *End) keys() error {
+	if e.Keys == nil {
+		return errNoKeys
+	}
+	return nil
 }
 
 func (e *End) reach(p Phase, done bool) {

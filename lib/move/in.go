@@ -222,7 +222,7 @@ func (i *In) check(ctx context.Context, h *held) error {
 
 func (i *In) arrive(ctx context.Context, h *held) (*Arrival, error) {
 	c := h.Claim
-	if err := i.Pins.Meet(h.From, c.Keys.From); err != nil {
+	if err := errors.Join(i.keys(), i.Pins.Meet(h.From, c.Keys.From)); err != nil {
 		return nil, in("open", err)
 	}
 	if c.Bundle == nil {

@@ -167,7 +167,7 @@ func versions(from, a, to, b string) error {
 
 // checkKeys: the target's key is the one that this machine knows it by.
 func (o *Out) checkKeys(h *held) error {
-	if err := o.Pins.Meet(h.To, h.Claim.Keys.To); err != nil {
+	if err := errors.Join(o.keys(), o.Pins.Meet(h.To, h.Claim.Keys.To)); err != nil {
 		return in("keys", err)
 	}
 	if have := h.Claim.Keys.From.Fingerprint; have != o.Keys.Public.Fingerprint {

@@ -136,6 +136,9 @@ func opener(path string) func() (io.ReadCloser, error) {
 // folder: at the end the tree is looked at once more, as a bundle of two
 // moments would be none.
 func (e *End) Write(ctx context.Context, w io.Writer, l *Load, recipient, scratch string) (record.Manifest, error) {
+	if err := e.keys(); err != nil {
+		return l.Manifest, in("seal", err)
+	}
 	m := l.Manifest
 	e.Keys.Bind(&m)
 	m.Recipient = recipient
