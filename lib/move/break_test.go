@@ -256,3 +256,38 @@ func TestTheKeysAreLostMeanwhile(t *testing.T) {
 		})
 	}
 }
+
+// The session went elsewhere (/cd) since the hub heard of its directory: what
+// travels is where it works, and another repository is asked for first.
+func TestTheDirectoryChangedMeanwhile(t *testing.T) {
+	p := newPair(t)
+	id := p.tower.claude("hello")
+	sub := filepath.Join(p.tower.clone, "sub")
+	p.write(sub, "here.txt", "untracked\n")
+	other := filepath.Join(filepath.Dir(p.tower.clone), "other")
+	p.git("", "init", "-q", "-b", "main", other)
+	p.git(other, "remote", "add", "origin", p.remote+".other")
+	p.git(other, "commit", "-q", "--allow-empty", "-m", "one")
+	there := &elsewhere{Desk: p.tower.desk(), cwd: other}
+	p.tower.end.Desk = there
+	mv := p.move(id, record.MovePost{To: "laptop"})
+	if mv.State != record.MoveFailed || !strings.HasPrefix(mv.Detail, "read repo: it works in another repository now") {
+		t.Errorf("%+v", mv)
+	}
+	there.cwd = sub
+	if mv = p.move(id, record.MovePost{To: "laptop"}); mv.State != record.MoveDone || !strings.Contains(mv.Detail, "it goes on in "+filepath.Join(p.laptop.clone, "sub")) {
+		t.Errorf("%+v", mv)
+	}
+}
+
+// elsewhere is a desk that knows of a later directory than the hub.
+type elsewhere struct {
+	*session.Desk
+	cwd string
+}
+
+func (e *elsewhere) Endable(ctx context.Context, id string, stop bool) session.Gate {
+	g := e.Desk.Endable(ctx, id, stop)
+	g.Cwd = e.cwd
+	return g
+}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"sessionhub/lib/git"
 	"sessionhub/lib/record"
 	"sessionhub/lib/session"
 )
@@ -147,6 +148,9 @@ func (o *Out) check(ctx context.Context, h *held) error {
 	if err != nil {
 		return err
 	}
+	if asked, now := h.Claim.Git, l.Manifest.Git.Remote; asked != nil && !git.SameRemote(asked.Remote, now) {
+		return inf("read repo", "it works in another repository now, %s, than %s was asked for: move again", now, h.To)
+	}
 	if err := o.try(l, h.Claim.Keys.To.Recipient); err != nil {
 		return in("build bundle", err)
 	}
@@ -182,6 +186,9 @@ func (o *Out) checkPane(ctx context.Context, h *held) error {
 		return inf("check pane", "%s", g.Why)
 	}
 	h.Socket, h.PaneID = g.Socket, g.PaneID
+	if g.Cwd != "" { // the hub's is a while old, and cleaned for people's eyes
+		h.Cwd = g.Cwd
+	}
 	return nil
 }
 
