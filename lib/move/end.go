@@ -138,9 +138,18 @@ const maxDetail = 600
 // clean makes a text from outside safe: no escapes, no credentials of remotes.
 func clean(s string) string { return text.Cut(text.Line(git.WithoutUsers(s)), maxDetail) }
 
+// forgotten is the state of a move that the hub knows nothing of (any more): its
+// database is another. Nobody is given the right to start by it.
+const forgotten record.MoveState = "forgotten"
+
 // state asks the hub how a move stands; "" when that can't be told now.
 func (e *End) state(ctx context.Context, id string) (record.Move, error) {
-	return e.Hub.GetMove(ctx, id, "", 0)
+	m, err := e.Hub.GetMove(ctx, id, "", 0)
+	var said *hubclient.Error
+	if errors.As(err, &said) && said.Status == http.StatusNotFound && !said.NotHub {
+		return record.Move{State: forgotten}, nil
+	}
+	return m, err
 }
 
 // post tells the hub how this end got on. OK: it is recorded. Failed: the move
@@ -153,7 +162,7 @@ func (e *End) post(ctx context.Context, r record.MoveResult) (Outcome, error) {
 	switch {
 	case err == nil:
 		return OK, nil
-	case errors.As(err, &said) && (said.Status == http.StatusConflict || said.Status == http.StatusNotFound):
+	case errors.As(err, &said) && !said.NotHub && (said.Status == http.StatusConflict || said.Status == http.StatusNotFound):
 		return Failed, err
 	}
 	return Lost, err

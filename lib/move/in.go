@@ -100,6 +100,11 @@ func (i *In) run(ctx context.Context, h *held, old bool) (record.Result, error) 
 	release = sync.OnceFunc(release)
 	defer release()
 	p := TargetCheck
+	if !old && h.Claim.State == record.MoveStarting && conversation.Absent(i.Home, h.Session) != nil {
+		// It was started here, and the journal is lost: a failure would start it at
+		// the source, too.
+		p = TargetDone
+	}
 	if old {
 		here, err := i.here(ctx, h)
 		if err != nil {
