@@ -374,3 +374,41 @@ func TestTheJournalIsLostAfterTheStart(t *testing.T) {
 	}
 	p.sound(mv, tower, laptop)
 }
+
+// Somebody resumes the session on the source while it arrives elsewhere, and
+// ends it again: its owner is told where that is, as no one else has it.
+func TestResumedByHandAfterTheUpload(t *testing.T) {
+	c := &clock{}
+	p, mv, tower, laptop := started(t, c)
+	p.on(point{TargetApply, false}, func() {
+		p.tower.resumes(p.id)
+		p.tower.say(p.id, "one more thing")
+		if e, err := p.tower.desk().End(t.Context(), p.id, false, func() error { return nil }); err != nil || !e.Gone {
+			t.Fatalf("%+v %v", e, err)
+		}
+	})
+	mv = p.settles(c, mv)
+	if len(mv.Notes) != 1 || !strings.HasPrefix(mv.Notes[0], "the session was gone on with on tower after it was packed: ") {
+		t.Errorf("%+v", mv)
+	}
+	p.sound(mv, tower, laptop)
+}
+
+// Somebody resumes on the target what a killed process had brought in: it is
+// not taken away from below it.
+func TestResumedByHandOnTheTarget(t *testing.T) {
+	c := &clock{}
+	p, mv, _, _ := started(t, c)
+	p.on(point{TargetApply, true}, func() {
+		p.laptop.resumes(p.id)
+		panic(killed{})
+	})
+	for p.tower.worked(c) || p.laptop.worked(c) {
+		if mv = p.now(mv.ID); mv.State.Ended() {
+			break
+		}
+	}
+	if mv.State != record.MoveFailed || !strings.Contains(mv.Detail, "the session runs here") || !strings.Contains(p.transcripts(p.id), "laptop") {
+		t.Errorf("%+v, transcripts at %q", mv, p.transcripts(p.id))
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -50,6 +51,11 @@ func (e *End) Finish(ctx context.Context, c record.Claim) (record.Result, error)
 	}
 	if errors.Is(err, errNotKnown) {
 		return record.Result{}, err // the hub offers the finish again
+	}
+	if err == nil && p == FinishArchive && e.archivedMore(h) {
+		failed = "%v"
+		err = fmt.Errorf("the session was gone on with on %s after it was packed: what was said there since is in %s alone, for 30 days",
+			e.Machine, filepath.Join(e.archives(), h.ID, conversation.TranscriptName))
 	}
 	if err != nil { // its owner is told: it can be resumed twice, or runs nowhere
 		h.note(failed, err)
@@ -109,6 +115,13 @@ func (e *End) archive(ctx context.Context, h *held) error {
 		err = conversation.Prune(root, e.Now())
 	}
 	return err
+}
+
+// archivedMore reports whether the archived transcript has more than what went
+// to the other machine.
+func (e *End) archivedMore(h *held) bool {
+	st, err := os.Stat(filepath.Join(e.archives(), h.ID, conversation.TranscriptName))
+	return err == nil && h.Packed > 0 && st.Size() != h.Packed
 }
 
 // archives is the folder of the archives, moved/.
