@@ -148,8 +148,24 @@ func wholeID(e *move.End, prefix string) (string, error) {
 	return "", front.Fail(front.ExitData, fmt.Errorf("%d sessions here begin with %q: %v", len(ids), prefix, ids))
 }
 
-// scratch is a private folder that goes away with the returned function.
+// scratch is a private folder that goes away with the returned function. What a
+// killed process left goes first: it holds work and transcripts.
 func scratch(dir state.Dir) (string, func(), error) {
-	path, err := os.MkdirTemp(string(dir), "shmove.")
+	left, err := filepath.Glob(filepath.Join(string(dir), scratchName+"*"))
+	if err != nil {
+		return "", nil, err
+	}
+	for _, path := range left {
+		if st, err := os.Lstat(path); err == nil && time.Since(st.ModTime()) > scratchLife {
+			os.RemoveAll(path) // the next one tries again
+		}
+	}
+	path, err := os.MkdirTemp(string(dir), scratchName)
 	return path, func() { os.RemoveAll(path) }, err
 }
+
+const (
+	scratchName = "shmove."
+	// scratchLife is longer than any verb takes by hand.
+	scratchLife = 24 * time.Hour
+)
