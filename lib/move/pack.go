@@ -153,6 +153,9 @@ func (e *End) Write(ctx context.Context, w io.Writer, l *Load, recipient, scratc
 // end with. Files may still change: the session runs.
 func (e *End) try(l *Load, recipient string) error {
 	m, err := l.Describe()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // gone meanwhile, as files of a running session go: packing lists anew
+	}
 	if err != nil {
 		return err
 	}
