@@ -275,6 +275,10 @@ func (i *In) apply(ctx context.Context, h *held) error {
 
 // start resumes the session here. Lost is what may run.
 func (i *In) start(ctx context.Context, h *held) Seen {
+	if where, err := i.Desk.Running(ctx, h.Session); err == nil && where != "" {
+		h.Detail = clean(fmt.Sprintf("it was resumed by hand, and runs %s", where)) // a second copy would go another way
+		return Seen{}
+	}
 	var at session.Launched
 	h.Launched = &Launched{Begun: true}
 	at, err := i.Desk.Launch(ctx, h.launch(h.Cwd), func() error {

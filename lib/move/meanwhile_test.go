@@ -328,3 +328,14 @@ func TestResumedByHandOnTheTarget(t *testing.T) {
 		t.Errorf("%+v, transcripts at %q", mv, p.transcripts(p.id))
 	}
 }
+
+// Somebody resumes the session on the target before the move does: there it is.
+func TestResumedByHandBeforeTheStart(t *testing.T) {
+	c := &clock{}
+	p, mv, _, _ := started(t, c)
+	p.on(point{TargetClaim, false}, func() { p.laptop.resumes(p.id) })
+	mv = p.settles(c, mv)
+	if mv.State != record.MoveDone || !strings.HasPrefix(mv.Detail, "it was resumed by hand, and runs in pane ") || p.runs(p.id) != "laptop" {
+		t.Errorf("%+v, it runs at %q", mv, p.runs(p.id))
+	}
+}
