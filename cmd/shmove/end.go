@@ -26,7 +26,8 @@ func moving() []string {
 	return []string{"server_url", "allow_http", "token_file", "machine", "herdr_sockets", "claude_home", "move_roots"}
 }
 
-// newEnd is this machine's end of moves, without a hub.
+// newEnd is this machine's end of moves, without a hub and without keys: what
+// ends a move needs none, and must not fail for want of them.
 func newEnd(c *front.Call, tell func(move.Step)) (*move.End, error) {
 	dir, err := state.Default(c.Getenv)
 	if err != nil {
@@ -35,21 +36,23 @@ func newEnd(c *front.Call, tell func(move.Step)) (*move.End, error) {
 	if err := dir.Ensure(); err != nil {
 		return nil, err
 	}
-	keys, err := loadKeys(c)
-	if err != nil {
-		return nil, coded(err)
-	}
 	p, err := pins(c)
 	if err != nil {
 		return nil, err
 	}
 	home := c.Getenv("HOME")
 	return &move.End{
-		Machine: c.Config.Machine, Dir: dir, Home: claude.Home(c.Config.ClaudeHome), Desk: desk(c, dir), Keys: keys, Pins: p,
+		Machine: c.Config.Machine, Dir: dir, Home: claude.Home(c.Config.ClaudeHome), Desk: desk(c, dir), Pins: p,
 		Roots:  append([]string{filepath.Join(home, "Code")}, c.Config.MoveRoots...),
 		Claude: func(ctx context.Context) (string, error) { return claudeVersion(ctx, c) },
 		Limit:  bundle.DefaultLimit, MaxUntracked: tree.MaxUntracked, Now: time.Now, Pause: session.Pause, LockWait: move.LockWait, Tell: tell,
 	}, nil
+}
+
+// withKeys gives the end this machine's keys, which are made if there are none.
+func withKeys(c *front.Call, e *move.End) (err error) {
+	e.Keys, err = loadKeys(c)
+	return coded(err)
 }
 
 func desk(c *front.Call, dir state.Dir) *session.Desk {
@@ -145,8 +148,24 @@ func wholeID(e *move.End, prefix string) (string, error) {
 	return "", front.Fail(front.ExitData, fmt.Errorf("%d sessions here begin with %q: %v", len(ids), prefix, ids))
 }
 
-// scratch is a private folder that goes away with the returned function.
+// scratch is a private folder that goes away with the returned function. What a
+// killed process left goes first: it holds work and transcripts.
 func scratch(dir state.Dir) (string, func(), error) {
-	path, err := os.MkdirTemp(string(dir), "shmove.")
+	left, err := filepath.Glob(filepath.Join(string(dir), scratchName+"*"))
+	if err != nil {
+		return "", nil, err
+	}
+	for _, path := range left {
+		if st, err := os.Lstat(path); err == nil && time.Since(st.ModTime()) > scratchLife {
+			os.RemoveAll(path) // the next one tries again
+		}
+	}
+	path, err := os.MkdirTemp(string(dir), scratchName)
 	return path, func() { os.RemoveAll(path) }, err
 }
+
+const (
+	scratchName = "shmove."
+	// scratchLife is longer than any verb takes by hand.
+	scratchLife = 24 * time.Hour
+)

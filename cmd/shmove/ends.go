@@ -14,7 +14,6 @@ import (
 	"sessionhub/lib/lock"
 	"sessionhub/lib/move"
 	"sessionhub/lib/record"
-	"sessionhub/lib/seal"
 	"sessionhub/lib/session"
 )
 
@@ -106,11 +105,15 @@ func carryOut(ctx context.Context, c *front.Call, actions []record.Action, f fun
 	}
 	signal.Ignore(syscall.SIGPIPE) // who started it may be gone, and it goes on
 	e, err := newEnd(c, toLog(c))
-	if errors.Is(err, seal.ErrKeyFile) && (claim.Action == record.ActionMoveCheck || claim.Action == record.ActionMoveOut) {
-		return front.PrintJSON(c.Stdout, record.Result{V: record.Version, ID: claim.ID, State: record.RequestFailed, Detail: "this watcher has no move key: " + err.Error()})
-	}
 	if err != nil {
 		return err
+	}
+	err = withKeys(c, e)
+	if err != nil && (claim.Action == record.ActionMoveCheck || claim.Action == record.ActionMoveOut) {
+		return front.PrintJSON(c.Stdout, record.Result{V: record.Version, ID: claim.ID, State: record.RequestFailed, Detail: "this watcher has no move key: " + err.Error()})
+	}
+	if err != nil { // what has begun is brought to its end without
+		fmt.Fprintf(c.Stderr, "move: keys: failed: %v\n", err)
 	}
 	if err := withHub(c, e); err != nil {
 		return err
@@ -144,6 +147,9 @@ The watcher runs it at its start and now and then.`,
 			e, err := newEnd(c, toLog(c))
 			if err != nil {
 				return err
+			}
+			if err := withKeys(c, e); err != nil { // what has begun is brought to its end without
+				fmt.Fprintf(c.Stderr, "move: keys: failed: %v\n", err)
 			}
 			if err := withHub(c, e); err != nil {
 				return err
@@ -188,10 +194,7 @@ func list(c *front.Call, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	open, err := e.Journals()
-	if err != nil {
-		return err
-	}
+	open, unread := e.Journals()
 	var lines []listed
 	for _, j := range open {
 		lines = append(lines, listed{j.ID, j.Session, string(j.Phase), j.From, j.To, j.At, j.Detail})
@@ -213,7 +216,7 @@ func list(c *front.Call, asJSON bool) error {
 			return err
 		}
 	}
-	return nil
+	return unread
 }
 
 func restoreVerb() front.Verb {

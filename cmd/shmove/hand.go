@@ -62,6 +62,9 @@ func pack(ctx context.Context, c *front.Call, w packWish) error {
 	if err != nil {
 		return err
 	}
+	if err := withKeys(c, e); err != nil {
+		return err
+	}
 	id, err := wholeID(e, w.session)
 	if err != nil {
 		return err
@@ -222,6 +225,9 @@ func arrive(ctx context.Context, c *front.Call, w arriveWish, then func(context.
 	tell := func(s move.Step) { front.PrintJSON(c.Stdout, s) }
 	e, err := newEnd(c, tell)
 	if err != nil {
+		return err
+	}
+	if err := withKeys(c, e); err != nil {
 		return err
 	}
 	in, err := input(c)

@@ -120,17 +120,34 @@ func Write(w io.Writer, m record.Manifest, files []File, limit int64, sign Sign)
 	return m, nil
 }
 
-// head is the manifest and its signature, as they are written.
-func head(m *record.Manifest, sign Sign) (manifest, signature []byte, err error) {
-	if err := m.Validate(); err != nil {
-		return nil, nil, fmt.Errorf("bundle: manifest: %w", err)
+// CheckManifest is the error that Write would give for a manifest.
+func CheckManifest(m record.Manifest) error {
+	if m.NotCarried == nil {
+		m.NotCarried = []record.NotCarried{}
 	}
-	if manifest, err = json.Marshal(m); err != nil {
-		return nil, nil, fmt.Errorf("bundle: manifest: %w", err)
+	_, err := encode(&m)
+	return err
+}
+
+func encode(m *record.Manifest) ([]byte, error) {
+	if err := m.Validate(); err != nil {
+		return nil, fmt.Errorf("bundle: manifest: %w", err)
+	}
+	manifest, err := json.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("bundle: manifest: %w", err)
 	}
 	manifest = append(manifest, '\n')
 	if len(manifest) > maxManifest {
-		return nil, nil, unsound("its manifest has %d bytes for %d entries, over the limit of %d", len(manifest), len(m.Entries), maxManifest)
+		return nil, unsound("its manifest has %d bytes for %d entries, over the limit of %d", len(manifest), len(m.Entries), maxManifest)
+	}
+	return manifest, nil
+}
+
+// head is the manifest and its signature, as they are written.
+func head(m *record.Manifest, sign Sign) (manifest, signature []byte, err error) {
+	if manifest, err = encode(m); err != nil {
+		return nil, nil, err
 	}
 	sig, err := sign(manifest)
 	if err != nil {

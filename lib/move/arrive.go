@@ -183,6 +183,9 @@ func (e *End) Apply(ctx context.Context, a *Arrival, h *held) error {
 // undo takes back what Apply did, and says how the clone is now. A session that
 // was gone on with here keeps everything.
 func (e *End) undo(ctx context.Context, h *held) (string, error) {
+	if where, err := e.Desk.Running(ctx, h.Session); err == nil && where != "" {
+		return "", inf("undo", "the session runs here, %s: nothing is taken back while it does", where)
+	}
 	if h.Wrote != nil {
 		if err := h.Wrote.Remove(e.Home); err != nil {
 			return "", in("undo", err)

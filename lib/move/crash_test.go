@@ -238,7 +238,7 @@ func TestTheHubIsGoneAtEveryStep(t *testing.T) {
 	for _, f := range []struct {
 		name  string
 		fault hubtest.Fault
-	}{{"down", hubtest.Unavailable}, {"answers lost", hubtest.DropAnswer}} {
+	}{{"down", hubtest.Unavailable}, {"answers lost", hubtest.DropAnswer}, {"not routed to", hubtest.NoRoute}} {
 		for _, at := range points() {
 			if at.done {
 				continue // the next moment comes to the same

@@ -52,8 +52,8 @@ type End struct {
 	Dir     state.Dir
 	Home    claude.Home
 	Desk    Desk
-	Hub     Hub // nil: by hand
-	Keys    *seal.Keys
+	Hub     Hub        // nil: by hand
+	Keys    *seal.Keys // nil: they are of no use now, and only what needs none can be done
 	Pins    *seal.Pins
 	Roots   []string                                  // clones are looked for below
 	Claude  func(ctx context.Context) (string, error) // which version would be started here
@@ -68,6 +68,16 @@ type End struct {
 	Tell func(Step)
 
 	at func(p Phase, done bool) // tests look, and crash, before and after each phase
+}
+
+// errNoKeys is the error of what needs this machine's keys.
+var errNoKeys = errors.New("this machine's keys for moves are of no use: shmove key says why")
+
+func (e *End) keys() error {
+	if e.Keys == nil {
+		return errNoKeys
+	}
+	return nil
 }
 
 func (e *End) reach(p Phase, done bool) {
@@ -128,9 +138,18 @@ const maxDetail = 600
 // clean makes a text from outside safe: no escapes, no credentials of remotes.
 func clean(s string) string { return text.Cut(text.Line(git.WithoutUsers(s)), maxDetail) }
 
+// forgotten is the state of a move that the hub knows nothing of (any more): its
+// database is another. Nobody is given the right to start by it.
+const forgotten record.MoveState = "forgotten"
+
 // state asks the hub how a move stands; "" when that can't be told now.
 func (e *End) state(ctx context.Context, id string) (record.Move, error) {
-	return e.Hub.GetMove(ctx, id, "", 0)
+	m, err := e.Hub.GetMove(ctx, id, "", 0)
+	var said *hubclient.Error
+	if errors.As(err, &said) && said.Status == http.StatusNotFound && !said.NotHub {
+		return record.Move{State: forgotten}, nil
+	}
+	return m, err
 }
 
 // post tells the hub how this end got on. OK: it is recorded. Failed: the move
@@ -143,7 +162,7 @@ func (e *End) post(ctx context.Context, r record.MoveResult) (Outcome, error) {
 	switch {
 	case err == nil:
 		return OK, nil
-	case errors.As(err, &said) && (said.Status == http.StatusConflict || said.Status == http.StatusNotFound):
+	case errors.As(err, &said) && !said.NotHub && (said.Status == http.StatusConflict || said.Status == http.StatusNotFound):
 		return Failed, err
 	}
 	return Lost, err
@@ -168,7 +187,7 @@ func (e *End) postSeveral(ctx context.Context, r record.MoveResult) (Outcome, er
 
 // note gives the hub what people should know of a move that has ended. What it
 // does not get stays in the journal, which recover posts.
-func (h *held) note(ctx context.Context, format string, args ...any) {
+func (h *held) note(format string, args ...any) {
 	h.Notes = append(h.Notes, clean(fmt.Sprintf(format, args...)))
 }
 

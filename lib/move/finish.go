@@ -2,7 +2,9 @@ package move
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -36,20 +38,28 @@ func (e *End) Finish(ctx context.Context, c record.Claim) (record.Result, error)
 		return record.Result{}, err
 	}
 	e.reach(p, false)
+	var failed string
 	switch p {
 	case FinishArchive:
-		if err := e.archive(ctx, h); err != nil {
-			h.note(ctx, "archive on %s failed: %v; remove the transcript there by hand", e.Machine, err)
-		}
+		err, failed = e.archive(ctx, h), "archive on "+e.Machine+" failed: %v; remove the transcript there by hand"
 	case FinishRestart:
-		if !old || !h.Leaving {
-			break // it was not ended for the move
-		}
-		if err := e.restart(ctx, h); err != nil {
-			h.note(ctx, "restart failed: %v", err)
+		if old && h.Leaving { // else it was not ended for the move
+			err, failed = e.restart(ctx, h), "restart failed: %v"
 		}
 	default:
 		return record.Result{}, fmt.Errorf("the move has not ended: it is %s", m.State)
+	}
+	if errors.Is(err, errNotKnown) {
+		return record.Result{}, err // the hub offers the finish again
+	}
+	if err == nil && p == FinishArchive && e.archivedMore(h) {
+		failed = "%v"
+		err = fmt.Errorf("the session was gone on with on %s after it was packed: what was said there since is in %s alone, for 30 days",
+			e.Machine, filepath.Join(e.archives(), h.ID, conversation.TranscriptName))
+	}
+	if err != nil { // its owner is told: it can be resumed twice, or runs nowhere
+		h.note(failed, err)
+		res.State = record.RequestFailed
 	}
 	e.reach(p, true)
 	h.Leaving = false
@@ -62,17 +72,30 @@ func (e *End) Finish(ctx context.Context, c record.Claim) (record.Result, error)
 	return res, h.close()
 }
 
+// errNotKnown says that nobody can tell now whether the session runs here.
+var errNotKnown = errors.New("whether the session runs here can't be told now")
+
+func (e *End) running(ctx context.Context, id string) (where string, err error) {
+	if where, err = e.Desk.Running(ctx, id); err != nil {
+		err = fmt.Errorf("%w: %w", errNotKnown, err)
+	}
+	return where, err
+}
+
 // archive moves the session's files out of Claude's sight, so that it can't be
 // resumed here as well.
 func (e *End) archive(ctx context.Context, h *held) error {
-	where, err := e.Desk.Running(ctx, h.Session)
+	root := e.archives()
+	if h.Transcript == "" && conversation.HasArchived(filepath.Join(root, h.ID)) {
+		return nil // the result of an earlier finish was lost, and the session may be back since
+	}
+	where, err := e.running(ctx, h.Session)
 	if err != nil {
 		return err
 	}
 	if where != "" {
 		return fmt.Errorf("it runs here, %s: end it", where)
 	}
-	root := e.archives()
 	a := conversation.Archived{Move: h.ID, Session: h.Session, Transcript: h.Transcript, To: h.To, At: record.At(e.Now())}
 	if a.Transcript == "" {
 		f, err := conversation.Find(e.Home, h.Session, h.Cwd)
@@ -92,6 +115,13 @@ func (e *End) archive(ctx context.Context, h *held) error {
 		err = conversation.Prune(root, e.Now())
 	}
 	return err
+}
+
+// archivedMore reports whether the archived transcript has more than what went
+// to the other machine.
+func (e *End) archivedMore(h *held) bool {
+	st, err := os.Stat(filepath.Join(e.archives(), h.ID, conversation.TranscriptName))
+	return err == nil && h.Packed > 0 && st.Size() != h.Packed
 }
 
 // archives is the folder of the archives, moved/.

@@ -262,6 +262,10 @@ func TestTheArchiveFails(t *testing.T) {
 		!strings.HasSuffix(mv.Notes[0], "; remove the transcript there by hand") {
 		t.Fatalf("%+v", mv)
 	}
+	box, err := p.person.Inbox(t.Context())
+	if err != nil || len(box) != 1 || !strings.Contains(box[0].Text, "archive on tower failed") {
+		t.Errorf("nobody is told: %+v %v", box, err)
+	}
 }
 
 // fullDisk is a hub whose bundles don't fit.

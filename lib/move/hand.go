@@ -102,12 +102,8 @@ func (e *End) UndoByHand(ctx context.Context, id string) (string, error) {
 		return "", err
 	}
 	defer release()
-	where, err := e.Desk.Running(ctx, h.Session)
-	if err != nil {
+	if _, err := e.running(ctx, h.Session); err != nil {
 		return "", err
-	}
-	if where != "" {
-		return "", fmt.Errorf("the session runs %s: end it first", where)
 	}
 	back, err := e.undo(ctx, h)
 	if err != nil {

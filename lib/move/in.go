@@ -100,6 +100,11 @@ func (i *In) run(ctx context.Context, h *held, old bool) (record.Result, error) 
 	release = sync.OnceFunc(release)
 	defer release()
 	p := TargetCheck
+	if !old && h.Claim.State == record.MoveStarting && conversation.Absent(i.Home, h.Session) != nil {
+		// It was started here, and the journal is lost: a failure would start it at
+		// the source, too.
+		p = TargetDone
+	}
 	if old {
 		here, err := i.here(ctx, h)
 		if err != nil {
@@ -222,7 +227,7 @@ func (i *In) check(ctx context.Context, h *held) error {
 
 func (i *In) arrive(ctx context.Context, h *held) (*Arrival, error) {
 	c := h.Claim
-	if err := i.Pins.Meet(h.From, c.Keys.From); err != nil {
+	if err := errors.Join(i.keys(), i.Pins.Meet(h.From, c.Keys.From)); err != nil {
 		return nil, in("open", err)
 	}
 	if c.Bundle == nil {
@@ -270,6 +275,10 @@ func (i *In) apply(ctx context.Context, h *held) error {
 
 // start resumes the session here. Lost is what may run.
 func (i *In) start(ctx context.Context, h *held) Seen {
+	if where, err := i.Desk.Running(ctx, h.Session); err == nil && where != "" {
+		h.Detail = clean(fmt.Sprintf("it was resumed by hand, and runs %s", where)) // a second copy would go another way
+		return Seen{}
+	}
 	var at session.Launched
 	h.Launched = &Launched{Begun: true}
 	at, err := i.Desk.Launch(ctx, h.launch(h.Cwd), func() error {

@@ -50,6 +50,7 @@ type Journal struct {
 	Socket     string         `json:"socket,omitempty"`
 	PaneID     string         `json:"pane_id,omitempty"`
 	Transcript string         `json:"transcript,omitempty"`
+	Packed     int64          `json:"packed,omitempty"` // bytes of the transcript in the bundle
 	Head       string         `json:"head,omitempty"`
 	Version    string         `json:"version,omitempty"` // of Claude Code
 	Bundle     *record.Bundle `json:"bundle,omitempty"`
@@ -103,13 +104,30 @@ func (e *End) open(id string, fresh *Journal) (*held, bool, error) {
 		h.Journal = fresh
 		return h, false, nil
 	}
-	if err := state.ReadJSON(path, h.Journal); err != nil {
-		return nil, false, errors.Join(fmt.Errorf("journal %s: %w", path, err), l.Release())
+	j, err := readJournal(path)
+	if err != nil {
+		return nil, false, errors.Join(err, l.Release())
 	}
-	if h.ID != id || h.Session == "" {
-		return nil, false, errors.Join(fmt.Errorf("journal %s is not that of the move", path), l.Release())
-	}
+	h.Journal = j
 	return h, true, nil
+}
+
+// readJournal reads a journal. One that this version does not understand is an
+// error: nobody may go on with it by guess.
+func readJournal(path string) (*Journal, error) {
+	j := &Journal{}
+	if err := state.ReadJSON(path, j); err != nil {
+		return nil, fmt.Errorf("journal %s: %w", path, err)
+	}
+	switch {
+	case j.V > record.Version:
+		return nil, fmt.Errorf("journal %s is of a later version (%d) of these tools: update them", path, j.V)
+	case j.ID != strings.TrimSuffix(filepath.Base(path), ".json") || j.Session == "":
+		return nil, fmt.Errorf("journal %s is damaged: it is not that of the move", path)
+	case !knows(j.Role, j.Phase):
+		return nil, fmt.Errorf("journal %s is at a step that is not known here, %q of the %q: update these tools", path, j.Phase, j.Role)
+	}
+	return j, nil
 }
 
 func (e *End) journalPath(id string) string {
@@ -155,7 +173,8 @@ func (h *held) close() error {
 	return state.SyncDir(filepath.Dir(path))
 }
 
-// Journals lists the moves that are not over here.
+// Journals lists the moves that are not over here. One that can't be read is an
+// error beside the others.
 func (e *End) Journals() ([]Journal, error) {
 	files, err := filepath.Glob(filepath.Join(string(e.Dir), session.MovesDir, "*.json"))
 	if err != nil {
@@ -163,13 +182,15 @@ func (e *End) Journals() ([]Journal, error) {
 	}
 	var list []Journal
 	for _, path := range files {
-		var j Journal
-		if err := state.ReadJSON(path, &j); err != nil {
-			return list, fmt.Errorf("journal %s: %w", path, err)
+		j, rerr := readJournal(path)
+		if _, serr := os.Lstat(path); errors.Is(serr, fs.ErrNotExist) {
+			continue // over meanwhile
 		}
-		if j.ID == strings.TrimSuffix(filepath.Base(path), ".json") {
-			list = append(list, j)
+		if rerr != nil {
+			err = errors.Join(err, rerr)
+			continue
 		}
+		list = append(list, *j)
 	}
-	return list, nil
+	return list, err
 }

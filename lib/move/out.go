@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"sessionhub/lib/git"
 	"sessionhub/lib/record"
 	"sessionhub/lib/session"
 )
@@ -102,8 +103,13 @@ func (o *Out) do(ctx context.Context, h *held) Seen {
 	case SourceRefuse, SourceGiveUp:
 		return o.refuse(ctx, h)
 	case SourceRestart:
-		if err := o.restart(ctx, h); err != nil {
-			h.note(ctx, "restart failed: %v", err)
+		err := o.restart(ctx, h)
+		if errors.Is(err, errNotKnown) { // the finish tries again
+			o.tellFailed("restart", err)
+			return Seen{Outcome: Lost}
+		}
+		if err != nil {
+			h.note("restart failed: %v", err)
 		}
 	}
 	return Seen{}
@@ -142,6 +148,12 @@ func (o *Out) check(ctx context.Context, h *held) error {
 	if err != nil {
 		return err
 	}
+	if asked, now := h.Claim.Git, l.Manifest.Git.Remote; asked != nil && !git.SameRemote(asked.Remote, now) {
+		return inf("read repo", "it works in another repository now, %s, than %s was asked for: move again", now, h.To)
+	}
+	if err := o.try(l, h.Claim.Keys.To.Recipient); err != nil {
+		return in("build bundle", err)
+	}
 	o.tell("build bundle", "%d MiB would travel; not carried: %s", l.Size>>20, notCarried(l.Manifest.NotCarried))
 	did, err := l.Tree.Push(ctx)
 	if err != nil {
@@ -159,7 +171,7 @@ func versions(from, a, to, b string) error {
 
 // checkKeys: the target's key is the one that this machine knows it by.
 func (o *Out) checkKeys(h *held) error {
-	if err := o.Pins.Meet(h.To, h.Claim.Keys.To); err != nil {
+	if err := errors.Join(o.keys(), o.Pins.Meet(h.To, h.Claim.Keys.To)); err != nil {
 		return in("keys", err)
 	}
 	if have := h.Claim.Keys.From.Fingerprint; have != o.Keys.Public.Fingerprint {
@@ -174,6 +186,9 @@ func (o *Out) checkPane(ctx context.Context, h *held) error {
 		return inf("check pane", "%s", g.Why)
 	}
 	h.Socket, h.PaneID = g.Socket, g.PaneID
+	if g.Cwd != "" { // the hub's is a while old, and cleaned for people's eyes
+		h.Cwd = g.Cwd
+	}
 	return nil
 }
 
@@ -231,7 +246,7 @@ func (o *Out) pack(ctx context.Context, h *held) error {
 	if err != nil {
 		return err
 	}
-	h.Bundle, h.Transcript = b, l.Files.Transcript
+	h.Bundle, h.Transcript, h.Packed = b, l.Files.Transcript, m.Entries[0].Size // the transcript is the first
 	o.tell("seal", "%d entries in %d bytes", len(m.Entries), b.Size)
 	return nil
 }
@@ -239,6 +254,9 @@ func (o *Out) pack(ctx context.Context, h *held) error {
 func (o *Out) upload(ctx context.Context, h *held) error {
 	if h.Bundle == nil {
 		return inf("upload", "there is no bundle")
+	}
+	if err := o.goneOn(ctx, h); err != nil {
+		return in("upload", err)
 	}
 	f, err := os.Open(filepath.Join(o.private(h.ID), "bundle.age"))
 	if err != nil {
@@ -250,6 +268,19 @@ func (o *Out) upload(ctx context.Context, h *held) error {
 	}
 	o.tell("upload", "%d bytes", h.Bundle.Size)
 	return nil
+}
+
+// goneOn is an error when somebody resumed the session by hand after it was
+// packed: no bundle has what was said since, and it would run in two places.
+func (e *End) goneOn(ctx context.Context, h *held) error {
+	if where, err := e.Desk.Running(ctx, h.Session); err == nil && where != "" {
+		return fmt.Errorf("it was gone on with here meanwhile, and runs %s", where)
+	}
+	st, err := os.Stat(h.Transcript)
+	if err == nil && st.Size() != h.Packed {
+		err = errors.New("it was gone on with here meanwhile: its transcript is another than was packed")
+	}
+	return err
 }
 
 // refuse posts a failure.
@@ -272,13 +303,18 @@ func (o *Out) refuse(ctx context.Context, h *held) Seen {
 
 // restart resumes the session where it was, unless it runs already.
 func (e *End) restart(ctx context.Context, h *held) error {
-	where, err := e.Desk.Running(ctx, h.Session)
+	where, err := e.running(ctx, h.Session)
 	if err != nil {
 		return err
 	}
 	// One that was killed right after it had started Claude is not to do it again.
 	if where != "" || e.Desk.JustResumed(h.Session) && e.taken(ctx, h.Session) {
 		e.tell("restart", "it runs already %s", where)
+		return nil
+	}
+	// One that a killed process started is not known at once.
+	if e.Desk.JustResumed(h.Session) && e.taken(ctx, h.Session) {
+		e.tell("restart", "it was resumed already")
 		return nil
 	}
 	at, err := e.Desk.Relaunch(ctx, h.Socket, h.PaneID, h.launch(h.Cwd), func() error { return e.Desk.NoteResumed(h.Session) })

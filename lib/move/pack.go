@@ -136,6 +136,9 @@ func opener(path string) func() (io.ReadCloser, error) {
 // folder: at the end the tree is looked at once more, as a bundle of two
 // moments would be none.
 func (e *End) Write(ctx context.Context, w io.Writer, l *Load, recipient, scratch string) (record.Manifest, error) {
+	if err := e.keys(); err != nil {
+		return l.Manifest, in("seal", err)
+	}
 	m := l.Manifest
 	e.Keys.Bind(&m)
 	m.Recipient = recipient
@@ -144,6 +147,21 @@ func (e *End) Write(ctx context.Context, w io.Writer, l *Load, recipient, scratc
 		return m, in("build bundle", err)
 	}
 	return m, in("read repo", l.Tree.Unchanged(ctx, scratch))
+}
+
+// try reads everything that was found, and is the error that packing it would
+// end with. Files may still change: the session runs.
+func (e *End) try(l *Load, recipient string) error {
+	m, err := l.Describe()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // gone meanwhile, as files of a running session go: packing lists anew
+	}
+	if err != nil {
+		return err
+	}
+	e.Keys.Bind(&m)
+	m.Recipient = recipient
+	return bundle.CheckManifest(m)
 }
 
 // seal packs into a sealed file and describes it.

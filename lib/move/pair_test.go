@@ -234,7 +234,12 @@ func (m *machine) enters(pane, line string) {
 	}
 }
 
-func (m *machine) desk() *session.Desk { return m.end.Desk.(*session.Desk) }
+func (m *machine) desk() *session.Desk {
+	if s, ok := m.end.Desk.(*slow); ok {
+		return s.Desk
+	}
+	return m.end.Desk.(*session.Desk)
+}
 
 func (m *machine) idle(id string) bool {
 	return m.desk().Gate(m.p.t.Context(), id).Answer == session.Open

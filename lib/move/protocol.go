@@ -101,8 +101,10 @@ func NextSource(p Phase, s Seen) Phase {
 		return SourceGivenUp
 	case SourceGivenUp:
 		return either(s.Hub == record.MoveFailed && s.Mine, SourceRestart, SourceWait)
+	case SourceRestart:
+		return either(s.Outcome == Lost, SourceWait, Over)
 	}
-	return Over // refuse, restart, wait
+	return Over // refuse, wait
 }
 
 // SourceAfterCrash is what the source does when it finds its own journal. runs
@@ -207,6 +209,18 @@ func TargetAfterCrash(p Phase, here bool) Phase {
 		return either(here, TargetDone, TargetUndo)
 	}
 	return p
+}
+
+// knows reports whether an end can be at a phase.
+func knows(r Role, p Phase) bool {
+	switch p {
+	case SourceCheck, SourceAsk, SourceEnd, SourcePack, SourceUpload, SourceLanded, SourceRefuse, SourceGiveUp, SourceGivenUp, SourceRestart, SourceWait,
+		FinishArchive, FinishRestart:
+		return r == Source
+	case TargetCheck, TargetApply, TargetClaim, TargetClaimed, TargetStart, TargetUndo, TargetRefuse, TargetDone, TargetApplied:
+		return r == Target
+	}
+	return p == Over && (r == Source || r == Target)
 }
 
 func either(cond bool, yes, no Phase) Phase {

@@ -3,6 +3,8 @@ package move
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 
 	"sessionhub/lib/lock"
 	"sessionhub/lib/record"
@@ -39,8 +41,11 @@ func (e *End) Recover(ctx context.Context, out *Out) ([]Recovered, error) {
 func (e *End) recover(ctx context.Context, out *Out, j Journal) (Recovered, error) {
 	r := Recovered{Move: j.ID, Session: j.Session, Role: j.Role, Was: j.Phase, At: j.At}
 	h, _, err := e.open(j.ID, nil)
-	if errors.Is(err, lock.ErrBusy) {
+	switch {
+	case errors.Is(err, lock.ErrBusy):
 		r.Busy = true
+		return r, nil
+	case errors.Is(err, fs.ErrNotExist): // over meanwhile
 		return r, nil
 	}
 	if err != nil {
@@ -62,8 +67,7 @@ func (e *End) recover(ctx context.Context, out *Out, j Journal) (Recovered, erro
 	var res record.Result
 	switch {
 	case h.Phase == SourceWait || h.Phase == FinishArchive || h.Phase == FinishRestart:
-		r.Waits = true // the hub offers the finish
-		return r, nil
+		return h.waits(ctx, r)
 	case h.Role == Source && (h.Phase == SourceCheck || h.Phase == SourceAsk):
 		return r, h.close() // nothing was touched, and the hub offers it again
 	case h.Role == Source:
@@ -78,4 +82,19 @@ func (e *End) recover(ctx context.Context, out *Out, j Journal) (Recovered, erro
 	}
 	r.Result = &Step{Step: string(h.Phase), OK: res.State == record.RequestDone, Detail: res.Detail}
 	return r, nil
+}
+
+// waits is a source's journal that waits for the hub to offer the finish. A hub
+// that has lost the move never will: then the session is a person's again. It is
+// not resumed here, as the target may have it.
+func (h *held) waits(ctx context.Context, r Recovered) (Recovered, error) {
+	m, err := h.end.state(ctx, h.ID)
+	if err != nil || m.State != forgotten {
+		r.Waits = true
+		return r, nil
+	}
+	r.Result = &Step{Step: string(h.Phase), Detail: fmt.Sprintf("the hub has lost the move of session %s to %s; it stays ended here: "+
+		"if it does not run there, claude --resume %[1]s goes on with it", h.Session, clean(h.To))}
+	h.end.Tell(*r.Result)
+	return r, h.close()
 }

@@ -52,6 +52,7 @@ type Gate struct {
 	Why    string // for people, one line
 	Socket string
 	PaneID string
+	Cwd    string // of the session
 
 	place place
 }
@@ -108,7 +109,7 @@ func (d *Desk) look(ctx context.Context, session string) Gate {
 	if g.Answer == Open {
 		g = d.atPrompt(ctx, p)
 	}
-	g.place, g.Socket, g.PaneID = p, p.socket, p.found.PaneID
+	g.place, g.Socket, g.PaneID, g.Cwd = p, p.socket, p.found.PaneID, p.found.Cwd
 	return g
 }
 

@@ -65,7 +65,7 @@ func (d *Desk) moving(session string) error {
 	for _, path := range files {
 		var j Journal
 		if err := state.ReadJSON(path, &j); err != nil {
-			return fmt.Errorf("journal of a move: %w", err) // whose, nobody knows
+			return fmt.Errorf("a move's journal can't be read, and it may be this session that moves: %s: %w", path, err)
 		}
 		if j.Session == session && j.Leaving {
 			return &MovingError{Move: j.ID, To: j.To}

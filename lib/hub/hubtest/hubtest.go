@@ -33,6 +33,8 @@ const (
 	DropAnswer
 	// Unauthorized: every request is answered 401.
 	Unauthorized
+	// NoRoute: every request is answered 404 by a proxy that knows no hub now.
+	NoRoute
 )
 
 // Hub is a running hub.
@@ -167,6 +169,9 @@ func (h *Hub) faulty(next http.Handler) http.Handler {
 			return
 		case Unauthorized:
 			w.WriteHeader(http.StatusUnauthorized)
+			return
+		case NoRoute:
+			http.Error(w, "404 page not found", http.StatusNotFound)
 			return
 		case Hang:
 			select {

@@ -57,6 +57,12 @@ func Archive(home claude.Home, a Archived, dir string) error {
 	return nil
 }
 
+// HasArchived reports whether dir holds a whole archive: its transcript came last.
+func HasArchived(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, TranscriptName))
+	return err == nil
+}
+
 type shifting struct{ live, archived string }
 
 // moves are what goes into an archive, the transcript last.
