@@ -213,6 +213,11 @@ prints a result for each. What was typed once is not typed again.`,
 			if err != nil {
 				return err
 			}
+			m, err := mover(c, d.Dir)
+			if err != nil {
+				return err
+			}
+			d.Move = m.Do
 			var last record.Result
 			err = eachJSON(c.Stdin, func(claim record.Claim) error {
 				last = d.Do(ctx, claim)

@@ -342,7 +342,7 @@ func TestRemoteControl(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	m.enters("/exit")
-	m.until("it is over", func() bool { return m.d.Desk.Gate(t.Context(), id).Reason == session.Absent })
+	m.until("it is over", func() bool { return !m.registry()[id] && m.d.Desk.Gate(t.Context(), id).Reason == session.Absent })
 	m.expect(m.claim(record.ActionRemoteControl, id), record.RequestFailed, "looks live but pane not found")
 	c := m.claim(record.ActionRemoteControl, id)
 	c.Session.Status = record.StatusEnded

@@ -3,6 +3,8 @@ package control
 import (
 	"context"
 	"encoding/base64"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"sessionhub/lib/record"
@@ -31,5 +33,26 @@ func TestStepsOfMoves(t *testing.T) {
 	c.Move = nil
 	if r := m.d.Do(t.Context(), c); r.State != record.RequestFailed {
 		t.Errorf("a claim that makes no sense: %+v", r)
+	}
+}
+
+// shmove can't be started, as while it is replaced, or ends without a result:
+// only what begins a move fails. A target that failed then would have the session
+// start at its source, beside the one that it started; a finish would be over.
+func TestShmoveDoesNotRun(t *testing.T) {
+	bad := filepath.Join(t.TempDir(), "shmove")
+	if err := os.WriteFile(bad, []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, program := range []string{bad, bad + ".gone"} {
+		m := &Mover{Program: program, Stderr: os.Stderr}
+		for action, want := range map[record.Action]record.RequestState{
+			record.ActionMoveCheck: record.RequestFailed, record.ActionMoveOut: record.RequestFailed,
+			record.ActionMoveIn: record.ResultBusy, record.ActionMoveFinish: record.ResultBusy,
+		} {
+			if r := m.Do(t.Context(), record.Claim{Action: action}); r.State != want || r.Detail == "" {
+				t.Errorf("%s by %s: %+v", action, program, r)
+			}
+		}
 	}
 }

@@ -60,7 +60,7 @@ func (m *Mover) Do(ctx context.Context, c record.Claim) record.Result {
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = m.Env, bytes.NewReader(in), &out, m.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
-		return failed("this machine's tools can't move sessions: %v", err)
+		return m.broken(c, fmt.Errorf("this machine's tools can't move sessions: %w", err))
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()

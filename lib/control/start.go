@@ -82,7 +82,7 @@ func (d *Doer) firstPrompt(ctx context.Context, at session.Launched, prompt stri
 	if !ok {
 		return "its session is not known yet"
 	}
-	d.Desk.AwaitGate(ctx, s.Session) // what is drawn comes some moments after what herdr tells
+	d.Desk.AwaitGate(ctx, s.Session)                                             // what is drawn comes some moments after what herdr tells
 	said, err := d.Desk.Say(ctx, s.Session, prompt, func() error { return nil }) // the launch is noted already
 	switch {
 	case err != nil:

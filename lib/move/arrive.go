@@ -75,13 +75,13 @@ func (e *End) Arrive(ctx context.Context, m record.Manifest, private string, w W
 // place checks the clone; one that can't take the session as it is gets a fresh
 // work tree beside it where that is allowed.
 func (e *End) place(ctx context.Context, t *tree.Target, m record.Manifest, w Where) error {
-	err := e.clone(ctx, t, m.Dir)
+	err := e.clone(ctx, t)
 	var against *against
 	if err == nil || !w.Worktree || !errors.As(err, &against) || !against.mendable() {
 		return err
 	}
 	t.Worktree = worktreeFor(t.Clone, m)
-	return e.clone(ctx, t, m.Dir)
+	return e.clone(ctx, t)
 }
 
 // worktreeFor names a folder beside the clone for the session.
@@ -129,7 +129,7 @@ func (a *against) mendable() bool {
 
 // clone looks at a clone with what arrives. One in which another session works
 // must not change its branch: its next commit would land on the moved one.
-func (e *End) clone(ctx context.Context, t *tree.Target, dir string) error {
+func (e *End) clone(ctx context.Context, t *tree.Target) error {
 	list, err := t.Check(ctx)
 	if err != nil {
 		return in("check clone", err)
@@ -143,7 +143,7 @@ func (e *End) clone(ctx context.Context, t *tree.Target, dir string) error {
 	if len(list) > 0 || a.inUse != "" {
 		return in("check clone", a)
 	}
-	return in("check clone", e.trusted(t.Clone, filepath.Join(t.Clone, dir)))
+	return in("check clone", e.trusted(t.Clone, filepath.Join(t.Clone, t.In.Dir)))
 }
 
 // trusted: Claude asks before it starts in a folder that it does not know.

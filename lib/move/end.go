@@ -112,6 +112,16 @@ func (e *End) tellFailed(step string, err error) {
 	e.Tell(Step{Step: step, Detail: clean(err.Error())})
 }
 
+// outcome keeps a failure for the post.
+func (e *End) outcome(h *held, err error) Seen {
+	if err == nil {
+		return Seen{}
+	}
+	h.Detail = clean(err.Error())
+	e.tellFailed(string(h.Phase), err)
+	return Seen{Outcome: Failed}
+}
+
 // stepError is a failure with the name of its step, which begins the detail.
 type stepError struct {
 	step string

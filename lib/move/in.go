@@ -57,7 +57,7 @@ func (i *In) couldTake(ctx context.Context, m *record.ClaimMove) (detail, versio
 	}
 	git := record.ManifestGit{Remote: m.Git.Remote, Branch: m.Git.Branch, Head: m.Git.Head, Top: m.Cwd}
 	t := tree.Target{Clone: clone, In: &tree.Incoming{Move: m.ID, Git: git, Dir: "."}}
-	if err := i.place(ctx, &t, record.Manifest{Move: m.ID, Git: git, Dir: "."}, Where{Worktree: m.Worktree}); err != nil {
+	if err := i.place(ctx, &t, record.Manifest{Move: m.ID, Git: git}, Where{Worktree: m.Worktree}); err != nil {
 		return "", version, err
 	}
 	return "it would go on in " + clone, version, nil
@@ -203,15 +203,6 @@ func (i *In) do(ctx context.Context, h *held) Seen {
 		return i.end(ctx, h, record.MoveDone)
 	}
 	return Seen{}
-}
-
-func (i *In) outcome(h *held, err error) Seen {
-	if err == nil {
-		return Seen{}
-	}
-	h.Detail = clean(err.Error())
-	i.Tell(Step{Step: string(h.Phase), Detail: h.Detail})
-	return Seen{Outcome: Failed}
 }
 
 // check downloads, opens and looks; nothing outside the private folder changes.

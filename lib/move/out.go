@@ -115,16 +115,6 @@ func (o *Out) do(ctx context.Context, h *held) Seen {
 	return Seen{}
 }
 
-// outcome keeps a failure for the post.
-func (o *Out) outcome(h *held, err error) Seen {
-	if err == nil {
-		return Seen{}
-	}
-	h.Detail = clean(err.Error())
-	o.Tell(Step{Step: string(h.Phase), Detail: h.Detail})
-	return Seen{Outcome: Failed}
-}
-
 // check is everything that can fail while the session runs.
 func (o *Out) check(ctx context.Context, h *held) error {
 	if err := o.checkKeys(h); err != nil {
