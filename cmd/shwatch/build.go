@@ -25,12 +25,14 @@ func build(c *front.Call, herdrFlag string) (*watch.Watcher, error) {
 		return nil, front.Fail(front.ExitConfig, err)
 	}
 	hub := &connector{conf: c.Config, getenv: c.Getenv}
+	git := &watch.GitCache{Learned: make(chan struct{}, 1)}
 	return &watch.Watcher{
 		Queue:   &queue.Queue{Dir: dir},
 		Dir:     dir,
 		Connect: hub.connect,
 		Looker:  &watch.PresenceLooker{ClaudeHome: c.Config.ClaudeHome, Getenv: c.Getenv},
-		Git:     (&watch.GitCache{}).Get,
+		Git:     git.Get,
+		Learned: git.Learned,
 		Digests: &digest.Digester{Dir: dir, Home: claude.Home(c.Config.ClaudeHome)},
 		Log:     &runlog.Log{W: c.Stderr},
 		Machine: c.Config.Machine,

@@ -19,6 +19,10 @@ const maxGitDirs = 512
 // what is not known yet is asked for in the background, one directory at a
 // time. It is safe for use by several goroutines.
 type GitCache struct {
+	// Learned, if it is set, gets a value when a directory that was asked for in
+	// vain is known to be in a work tree: the hub need not wait a minute for it.
+	Learned chan struct{}
+
 	mu      sync.Mutex
 	known   map[string]gitState
 	running bool
@@ -73,9 +77,16 @@ func (g *GitCache) work() {
 		if g.known == nil || len(g.known) >= maxGitDirs {
 			g.known = make(map[string]gitState)
 		}
+		before := g.known[dir].git
 		g.known[dir] = state
 		g.todo = g.todo[1:]
 		g.mu.Unlock()
+		if before == nil && state.git != nil {
+			select {
+			case g.Learned <- struct{}{}:
+			default: // one is on its way, or nobody asks
+			}
+		}
 	}
 }
 

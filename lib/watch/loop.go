@@ -115,6 +115,8 @@ func (w *Watcher) Run(ctx context.Context) error {
 			w.wake(wakeQueue)
 		case <-wakes.c[wakeLook]:
 			w.wake(wakeLook)
+		case <-w.Learned:
+			w.plan.at(&w.plan.beat, w.Now())
 		case <-clock:
 			w.checkClock()
 		case <-ticker.C:

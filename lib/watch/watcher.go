@@ -104,6 +104,7 @@ type Watcher struct {
 	Connect func() (Hub, error) // asked for each pass: the config may change
 	Looker  Looker
 	Git     func(cwd string) *record.Git // must not block; nil means unknown
+	Learned <-chan struct{}              // Git knows more: a heartbeat soon; nil for none
 	Log     *runlog.Log
 	Machine string
 	Version string
