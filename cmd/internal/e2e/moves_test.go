@@ -92,9 +92,6 @@ func (f *fleet) write(m *flow, name, content string) {
 // move moves a session as a person does, and gives how the move ended.
 func (f *fleet) move(session, to string) record.Move {
 	f.t.Helper()
-	if _, err := f.tower.w.Tool("shwatch", "startup"); err != nil { // a heartbeat now, in place of within a minute
-		f.t.Fatal(err)
-	}
 	f.tower.until("the hub knows its repository", func() bool {
 		for _, s := range f.tower.sessions() {
 			if s.Session == session && s.Git != nil && s.Git.Remote != "" {
