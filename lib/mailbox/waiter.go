@@ -251,6 +251,10 @@ func (w *Waiter) refuse(id string, err error) {
 // so that whoever finds one that was taken and not noted knows that Claude Code
 // never had it, as it heeds nothing but the exit that follows.
 func (w *Waiter) give(list []Letter) (bool, error) {
+	if err := w.box.sound(); err != nil { // it may be another since it was looked at
+		w.refuse("", err)
+		return false, nil
+	}
 	var taken []Letter
 	for _, l := range list {
 		err := os.Rename(w.box.letter(l.ID), w.box.taken(l.ID))
