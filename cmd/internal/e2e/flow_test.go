@@ -282,7 +282,7 @@ func (f *flow) books() {
 	f.until("the books agree", func() bool {
 		var err error
 		b, err = f.w.Books()
-		return err == nil && b.Waiting() == 0 && b.Delivered == b.Recorded
+		return err == nil && b.Waiting() == 0 && b.Balance()
 	})
 	if b.SetAside != 0 || b.Delivered == 0 {
 		f.t.Errorf("books: %+v", b)

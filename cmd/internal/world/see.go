@@ -80,6 +80,14 @@ func (w *World) Books() (Books, error) {
 	return b, nil
 }
 
+// Balance reports whether every delivered record is recorded, and nothing else. A
+// record whose answer was lost when the hub was killed is recorded, and may be
+// superseded by a later one all the same: it is in both books.
+func (b Books) Balance() bool {
+	both := b.Recorded - b.Delivered
+	return both >= 0 && both <= b.Superseded
+}
+
 // Waiting is how many records wait.
 func (b Books) Waiting() int64 { return b.Queued + b.Sending + b.Spilled }
 
