@@ -38,7 +38,7 @@ func (u *undoing) reverseTree(ctx context.Context) error {
 		return err
 	}
 	want := facts(changes)
-	if err := u.reverse(ctx, "changes.patch", changes, func(name string) bool { return now[name] == want[name] }); err != nil {
+	if err := u.reverse(ctx, "changes.patch", changes, u.free, func(name string) bool { return now[name] == want[name] }); err != nil {
 		return err
 	}
 	isStaged, err := u.like(ctx, between)
@@ -49,7 +49,7 @@ func (u *undoing) reverseTree(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := u.reverse(ctx, "staged.patch", staged, func(name string) bool { return isStaged(name) && !isBefore(name) }); err != nil {
+	if err := u.reverse(ctx, "staged.patch", staged, u.free, func(name string) bool { return isStaged(name) && !isBefore(name) }); err != nil {
 		return err
 	}
 	if isBefore, err = u.like(ctx, before); err != nil {
@@ -172,8 +172,10 @@ func (u *undoing) like(ctx context.Context, r git.Repo) (func(name string) bool,
 	}, nil
 }
 
-// reverse takes back those sections of a patch whose path is as it left it.
-func (u *undoing) reverse(ctx context.Context, name string, list []section, ours func(string) bool, args ...string) error {
+// reverse takes back those sections of a patch whose path is as it left it,
+// and free for what was there.
+func (u *undoing) reverse(ctx context.Context, name string, list []section, free func(path string, going map[string]bool) bool, asLeft func(string) bool, args ...string) error {
+	ours := withRoom(list, asLeft, free)
 	// Attributes go last: they say what the other files were written by.
 	for _, attributes := range []bool{false, true} {
 		part := filepath.Join(u.steps.Private, "back.patch")
@@ -215,10 +217,22 @@ func (u *undoing) reverseIndex(ctx context.Context) error {
 		return err
 	}
 	now, want := facts(list), facts(staged)
+	entries, err := readEntries(ctx, u.tree.Repo)
+	if err != nil {
+		return err
+	}
+	asLeft := func(name string) bool { return now[name] == want[name] }
+	if err := u.reverse(ctx, "staged.patch", staged, freeIn(entries), asLeft, "--cached"); err != nil {
+		return err
+	}
+	if list, err = sectionsOf(ctx, u.tree.Repo, u.steps.Private, "--cached", "--ignore-submodules=all", u.steps.Head); err != nil {
+		return err
+	}
+	now = facts(list)
 	for _, s := range staged {
-		if fact := now[s.path]; fact != "" && fact != want[s.path] {
+		if now[s.path] != "" {
 			u.keep("what is staged of " + show(s.path))
 		}
 	}
-	return u.reverse(ctx, "staged.patch", staged, func(name string) bool { return now[name] == want[name] }, "--cached")
+	return nil
 }

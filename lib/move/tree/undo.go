@@ -136,16 +136,23 @@ func (u *undoing) content(ctx context.Context) error {
 			return err
 		}
 	}
+	// Where a patch took a file away, an untracked one's folder may be.
+	u.folders(root)
 	if err := u.patches(ctx); err != nil {
 		return err
 	}
+	u.folders(root)
+	u.steps.Files, u.steps.Folders, u.steps.IntentToAdd, u.steps.Staged, u.steps.Changes = nil, nil, nil, "", ""
+	return u.j.Save(u.steps)
+}
+
+// folders removes those that the move made and that are empty, from below.
+func (u *undoing) folders(root *os.Root) {
 	for _, quoted := range slices.Backward(u.steps.Folders) {
 		if name, err := git.Unquote(quoted); err == nil && inside(name) {
 			rmdir(root, name)
 		}
 	}
-	u.steps.Files, u.steps.Folders, u.steps.IntentToAdd, u.steps.Staged, u.steps.Changes = nil, nil, nil, "", ""
-	return u.j.Save(u.steps)
 }
 
 // rmdir removes a folder that is empty; one that is not stays.
