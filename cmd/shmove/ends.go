@@ -204,6 +204,9 @@ func list(c *front.Call, asJSON bool) error {
 		return err
 	}
 	for _, a := range gone {
+		if slices.ContainsFunc(open, func(j move.Journal) bool { return j.ID == a.Move }) {
+			continue // on its way
+		}
 		lines = append(lines, listed{Move: a.Move, Session: a.Session, State: "archived", To: a.To, At: a.At})
 	}
 	for _, l := range lines {
@@ -220,10 +223,14 @@ func list(c *front.Call, asJSON bool) error {
 }
 
 func restoreVerb() front.Verb {
+	var force bool
 	return front.Verb{
-		Name: "restore", Args: "MOVE", Short: "bring back the files of a session that went away", Settings: []string{"claude_home"},
+		Name: "restore", Args: "[flags] MOVE", Short: "bring back the files of a session that went away", Settings: []string{"claude_home"},
+		Flags: func(fs *flag.FlagSet) { fs.BoolVar(&force, "force", false, "also while the move is under way") },
 		Long: `Puts the archived files of a session back, so that it can be resumed here, for when
-the other machine is lost. Make sure that it runs nowhere else: two copies go two ways.`,
+the other machine is lost. Make sure that it runs nowhere else: two copies go two ways.
+While its move is under way it may start there at any moment; only --force restores it
+then, for when hub and target are gone for good.`,
 		Run: func(_ context.Context, c *front.Call) error {
 			if len(c.Args) != 1 {
 				return front.Usage("the move's id is wanted: shmove list tells it")
@@ -232,7 +239,10 @@ the other machine is lost. Make sure that it runs nowhere else: two copies go tw
 			if err != nil {
 				return err
 			}
-			a, err := e.Restore(c.Args[0])
+			a, err := e.Restore(c.Args[0], force)
+			if errors.Is(err, move.ErrUnderWay) {
+				err = fmt.Errorf("%w: shctl move --status MOVE tells; --force restores it all the same", err)
+			}
 			if err != nil {
 				return front.Fail(front.ExitData, err)
 			}

@@ -49,7 +49,7 @@ type point struct {
 func points() []point {
 	var list []point
 	for _, p := range []Phase{
-		SourceCheck, SourceAsk, SourceEnd, SourcePack, SourceUpload,
+		SourceCheck, SourceAsk, SourceEnd, SourcePack, SourcePutAway, SourceUpload,
 		TargetCheck, TargetApply, TargetClaim, TargetStart, TargetDone, FinishArchive,
 	} {
 		list = append(list, point{p, false}, point{p, true})

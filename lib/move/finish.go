@@ -4,17 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"time"
 
 	"sessionhub/lib/move/conversation"
 	"sessionhub/lib/record"
 )
-
-// archiveTries is how often a session's files are archived before a person is
-// told to do it (the seed's 3).
-const archiveTries = 3
 
 // Finish carries out a claim move_finish: the move has ended, and its source
 // archives the session, or takes it up again if it had been ended for the move.
@@ -43,7 +37,7 @@ func (e *End) Finish(ctx context.Context, c record.Claim) (record.Result, error)
 	case FinishArchive:
 		err, failed = e.archive(ctx, h), "archive on "+e.Machine+" failed: %v; remove the transcript there by hand"
 	case FinishRestart:
-		if old && h.Leaving { // else it was not ended for the move
+		if old && h.Leaving || e.isAway(h) { // else it was not ended for the move
 			err, failed = e.restart(ctx, h), "restart failed: %v"
 		}
 	default:
@@ -80,61 +74,4 @@ func (e *End) running(ctx context.Context, id string) (where string, err error) 
 		err = fmt.Errorf("%w: %w", errNotKnown, err)
 	}
 	return where, err
-}
-
-// archive moves the session's files out of Claude's sight, so that it can't be
-// resumed here as well.
-func (e *End) archive(ctx context.Context, h *held) error {
-	root := e.archives()
-	if h.Transcript == "" && conversation.HasArchived(filepath.Join(root, h.ID)) {
-		return nil // the result of an earlier finish was lost, and the session may be back since
-	}
-	where, err := e.running(ctx, h.Session)
-	if err != nil {
-		return err
-	}
-	if where != "" {
-		return fmt.Errorf("it runs here, %s: end it", where)
-	}
-	a := conversation.Archived{Move: h.ID, Session: h.Session, Transcript: h.Transcript, To: h.To, At: record.At(e.Now())}
-	if a.Transcript == "" {
-		f, err := conversation.Find(e.Home, h.Session, h.Cwd)
-		if err != nil {
-			return err
-		}
-		a.Transcript = f.Transcript
-	}
-	for try := 1; ; try++ {
-		if err = conversation.Archive(e.Home, a, filepath.Join(root, h.ID)); err == nil || try == archiveTries {
-			break
-		}
-		e.Pause(ctx, time.Duration(try)*time.Second)
-	}
-	if err == nil {
-		e.tell("archive", "%s", filepath.Join(root, h.ID))
-		err = conversation.Prune(root, e.Now())
-	}
-	return err
-}
-
-// archivedMore reports whether the archived transcript has more than what went
-// to the other machine.
-func (e *End) archivedMore(h *held) bool {
-	st, err := os.Stat(filepath.Join(e.archives(), h.ID, conversation.TranscriptName))
-	return err == nil && h.Packed > 0 && st.Size() != h.Packed
-}
-
-// archives is the folder of the archives, moved/.
-func (e *End) archives() string { return filepath.Join(string(e.Dir), "moved") }
-
-// Archives lists what went to other machines, the newest first.
-func (e *End) Archives() ([]conversation.Archived, error) { return conversation.Archives(e.archives()) }
-
-// Restore brings a session back that went to another machine, so that it can be
-// resumed here: for when it is lost there.
-func (e *End) Restore(id string) (conversation.Archived, error) {
-	if err := record.CheckID("move", id); err != nil {
-		return conversation.Archived{}, err
-	}
-	return conversation.Restore(e.Home, filepath.Join(e.archives(), id))
 }

@@ -3,7 +3,6 @@ package move
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 
@@ -98,6 +97,8 @@ func (o *Out) do(ctx context.Context, h *held) Seen {
 		return o.outcome(h, o.endSession(ctx, h))
 	case SourcePack:
 		return o.outcome(h, o.pack(ctx, h))
+	case SourcePutAway:
+		return o.outcome(h, in("put away", o.putAway(ctx, h)))
 	case SourceUpload:
 		return o.outcome(h, o.upload(ctx, h))
 	case SourceRefuse, SourceGiveUp:
@@ -260,19 +261,6 @@ func (o *Out) upload(ctx context.Context, h *held) error {
 	return nil
 }
 
-// goneOn is an error when somebody resumed the session by hand after it was
-// packed: no bundle has what was said since, and it would run in two places.
-func (e *End) goneOn(ctx context.Context, h *held) error {
-	if where, err := e.Desk.Running(ctx, h.Session); err == nil && where != "" {
-		return fmt.Errorf("it was gone on with here meanwhile, and runs %s", where)
-	}
-	st, err := os.Stat(h.Transcript)
-	if err == nil && st.Size() != h.Packed {
-		err = errors.New("it was gone on with here meanwhile: its transcript is another than was packed")
-	}
-	return err
-}
-
 // refuse posts a failure.
 func (o *Out) refuse(ctx context.Context, h *held) Seen {
 	if h.Detail == "" {
@@ -289,33 +277,6 @@ func (o *Out) refuse(ctx context.Context, h *held) Seen {
 		o.tellFailed("post", err)
 	}
 	return Seen{Outcome: outcome}
-}
-
-// restart resumes the session where it was, unless it runs already.
-func (e *End) restart(ctx context.Context, h *held) error {
-	where, err := e.running(ctx, h.Session)
-	if err != nil {
-		return err
-	}
-	// One that was killed right after it had started Claude is not to do it again.
-	if where != "" || e.Desk.JustResumed(h.Session) && e.taken(ctx, h.Session) {
-		e.tell("restart", "it runs already %s", where)
-		return nil
-	}
-	// One that a killed process started is not known at once.
-	if e.Desk.JustResumed(h.Session) && e.taken(ctx, h.Session) {
-		e.tell("restart", "it was resumed already")
-		return nil
-	}
-	at, err := e.Desk.Relaunch(ctx, h.Socket, h.PaneID, h.launch(h.Cwd), func() error { return e.Desk.NoteResumed(h.Session) })
-	if err != nil {
-		return err
-	}
-	if e.Desk.AwaitPrompt(ctx, at) == session.Ended {
-		return fmt.Errorf("claude ended at once in pane %s; claude --resume %s resumes it", at.PaneID, h.Session)
-	}
-	e.tell("restart", "in pane %s", at.PaneID)
-	return nil
 }
 
 // launch resumes the session of a journal.

@@ -234,6 +234,14 @@ func (m *machine) enters(pane, line string) {
 	}
 }
 
+func (m *machine) screen(pane string) string {
+	s, err := m.s.Client().Read(m.p.t.Context(), herdr.ReadParams{PaneID: pane, Source: herdr.ReadVisible})
+	if err != nil {
+		m.p.t.Fatal(err)
+	}
+	return s.Text
+}
+
 func (m *machine) desk() *session.Desk {
 	if s, ok := m.end.Desk.(*slow); ok {
 		return s.Desk

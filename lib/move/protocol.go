@@ -7,8 +7,8 @@
 // ends, lost answers, timeouts and crashes, with these same functions.
 //
 // Three rules carry it. The source gives the session up before the bundle
-// leaves it, and takes it back only once the hub has recorded that the move
-// failed. The target asks the hub for the right to start by compare-and-swap,
+// leaves it, files and all, and takes it back only once the hub has recorded that
+// the move failed. The target asks the hub for the right to start by compare-and-swap,
 // so that the hub can't fail the move afterwards: from then on only the target
 // ends it. A phase is in the journal before it is carried out, so whoever comes
 // after a crash knows what may have been done.
@@ -52,6 +52,9 @@ const (
 	SourceEnd Phase = "end"
 	// SourcePack writes the bundle and seals it.
 	SourcePack Phase = "pack"
+	// SourcePutAway archives the session's files, so that nobody can go on with it
+	// here by hand while it travels. It fails if somebody has.
+	SourcePutAway Phase = "put_away"
 	// SourceUpload sends it.
 	SourceUpload Phase = "upload"
 	// SourceLanded reads the move after an upload that seemed to fail.
@@ -62,7 +65,8 @@ const (
 	SourceGiveUp Phase = "give_up"
 	// SourceGivenUp reads the move after that answer was lost.
 	SourceGivenUp Phase = "given_up"
-	// SourceRestart resumes the session, unless it runs already.
+	// SourceRestart puts the files back and resumes the session, unless it runs
+	// already.
 	SourceRestart Phase = "restart"
 	// SourceWait is over for now: what comes next is the finish.
 	SourceWait Phase = "wait"
@@ -86,6 +90,8 @@ func NextSource(p Phase, s Seen) Phase {
 	case SourceEnd:
 		return either(s.Outcome == OK, SourcePack, SourceRefuse)
 	case SourcePack:
+		return either(s.Outcome == OK, SourcePutAway, SourceGiveUp)
+	case SourcePutAway:
 		return either(s.Outcome == OK, SourceUpload, SourceGiveUp)
 	case SourceUpload:
 		return either(s.Outcome == OK, SourceWait, SourceLanded)
@@ -214,8 +220,8 @@ func TargetAfterCrash(p Phase, here bool) Phase {
 // knows reports whether an end can be at a phase.
 func knows(r Role, p Phase) bool {
 	switch p {
-	case SourceCheck, SourceAsk, SourceEnd, SourcePack, SourceUpload, SourceLanded, SourceRefuse, SourceGiveUp, SourceGivenUp, SourceRestart, SourceWait,
-		FinishArchive, FinishRestart:
+	case SourceCheck, SourceAsk, SourceEnd, SourcePack, SourcePutAway, SourceUpload, SourceLanded, SourceRefuse, SourceGiveUp, SourceGivenUp, SourceRestart,
+		SourceWait, FinishArchive, FinishRestart:
 		return r == Source
 	case TargetCheck, TargetApply, TargetClaim, TargetClaimed, TargetStart, TargetUndo, TargetRefuse, TargetDone, TargetApplied:
 		return r == Target

@@ -18,9 +18,10 @@ type world struct {
 	finished       bool  // the source's finish was carried out
 
 	runsAtSource, runsAtTarget bool
-	// What the files are: the source's transcript is live or archived; the
+	// What the files are: the source's transcript is live or archived, and the same
+	// as was packed or gone on with by a person; the
 	// target's is absent, written, or gone on with by a person.
-	archived       bool
+	archived, more bool
 	copied, goneOn bool
 	applied        bool // the target's clone was changed
 
@@ -94,6 +95,11 @@ func (w world) next() []step {
 		n := w
 		n.runsAtSource = false
 		add("a person ends it at the source", n)
+	}
+	if !w.runsAtSource && !w.archived { // before it is put away, or once it is back
+		n := w
+		n.runsAtSource, n.more = true, true
+		add("a person resumes it at the source", n)
 	}
 	if w.runsAtTarget && !w.goneOn {
 		n := w
@@ -214,8 +220,15 @@ func (w world) sourceSteps() []step {
 	nothing := func(n world) world { return n }
 	how := "the source: " + string(p)
 	switch p {
-	case SourceCheck, SourcePack:
+	case SourceCheck:
 		return w.outcomes(how, nothing, outcome, world.crashSource)
+	case SourcePack:
+		return w.outcomes(how, func(n world) world { n.more = false; return n }, outcome, world.crashSource)
+	case SourcePutAway:
+		if w.runsAtSource || w.more {
+			return []step{{how + ": it was gone on with", outcome(w, Failed)}}
+		}
+		return w.outcomes(how, func(n world) world { n.archived = true; return n }, outcome, world.crashSource)
 	case SourceAsk, SourceLanded, SourceGivenUp:
 		return w.read(how, "source", then)
 	case SourceEnd:
@@ -223,7 +236,7 @@ func (w world) sourceSteps() []step {
 	case SourceUpload, SourceRefuse, SourceGiveUp:
 		return w.call(how, p, then)
 	case SourceRestart:
-		return w.outcomes(how, func(n world) world { n.runsAtSource = true; return n }, outcome, world.crashSource)
+		return w.outcomes(how, func(n world) world { n.runsAtSource, n.archived = true, false; return n }, outcome, world.crashSource)
 	}
 	return nil
 }
@@ -270,10 +283,10 @@ func (w world) finish() []step {
 		out = append(out, step{"the finish archives", n})
 	case FinishRestart:
 		n := w
-		n.finished, n.runsAtSource = true, true
+		n.finished, n.runsAtSource, n.archived = true, true, false
 		out = append(out, step{"the finish restarts", n})
 		n = w
-		n.finished = true // it says so in the notes, and a person resumes it
+		n.finished, n.archived = true, false // it says so in the notes, and a person resumes it
 		out = append(out, step{"the finish can't restart", n})
 	}
 	return out
@@ -286,8 +299,8 @@ func (w world) wrong() string {
 		return "it runs in two places"
 	case w.goneOn && !w.copied:
 		return "what a person did at the target is lost"
-	case w.archived && !w.copied:
-		return "its transcript can be resumed nowhere"
+	case w.hub != record.MovePacking && !w.hub.Ended() && w.more:
+		return "it left, and what a person did at the source stayed"
 	case w.copied && w.hub == record.MoveFailed && w.failure == "target":
 		return "the move failed, and a copy stayed at the target"
 	case w.runsAtTarget && w.hub != record.MoveStarting && w.hub != record.MoveDone:
@@ -307,6 +320,8 @@ func (w world) stuck() string {
 		return "no finish came"
 	case w.hub == record.MoveDone && (!w.copied || !w.archived):
 		return "done, but not there"
+	case w.hub != record.MoveDone && w.archived:
+		return "not done, and it can be resumed nowhere"
 	case w.hub != record.MoveDone && (w.copied || w.applied):
 		return "not done, but something of it stayed at the target"
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"sessionhub/lib/claude/claudetest"
-	"sessionhub/lib/herdr"
 	"sessionhub/lib/herdr/herdrtest"
 	"sessionhub/lib/hub/hubtest"
 	"sessionhub/lib/record"
@@ -135,12 +134,4 @@ func selected(screen string) string {
 		}
 	}
 	return ""
-}
-
-func (m *machine) screen(pane string) string {
-	s, err := m.s.Client().Read(m.p.t.Context(), herdr.ReadParams{PaneID: pane, Source: herdr.ReadVisible})
-	if err != nil {
-		m.p.t.Fatal(err)
-	}
-	return s.Text
 }

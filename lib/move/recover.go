@@ -94,7 +94,7 @@ func (h *held) waits(ctx context.Context, r Recovered) (Recovered, error) {
 		return r, nil
 	}
 	r.Result = &Step{Step: string(h.Phase), Detail: fmt.Sprintf("the hub has lost the move of session %s to %s; it stays ended here: "+
-		"if it does not run there, claude --resume %[1]s goes on with it", h.Session, clean(h.To))}
+		"if it does not run there, shmove restore %[3]s puts its files back, and claude --resume %[1]s goes on with it", h.Session, clean(h.To), h.ID)}
 	h.end.Tell(*r.Result)
 	return r, h.close()
 }

@@ -1,8 +1,10 @@
 package conversation
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -23,6 +25,21 @@ type Archived struct {
 	Transcript string      `json:"transcript"` // where it was
 	To         string      `json:"to"`         // the machine that it went to
 	At         record.Time `json:"at"`
+}
+
+// ErrNoArchive says that a folder holds no archive.
+var ErrNoArchive = errors.New("there is no archive")
+
+// Read reads what an archive holds. The error is ErrNoArchive if there is none.
+func Read(dir string) (Archived, error) {
+	var a Archived
+	if err := state.ReadJSON(filepath.Join(dir, archiveFile), &a); err != nil {
+		return a, err
+	}
+	if record.CheckID("session", a.Session) != nil || a.Transcript == "" {
+		return a, fmt.Errorf("%s: %w", dir, ErrNoArchive)
+	}
+	return a, nil
 }
 
 const (
@@ -47,7 +64,7 @@ func Archive(home claude.Home, a Archived, dir string) error {
 	}
 	f := at(home, a.Session, filepath.Dir(a.Transcript))
 	for _, m := range f.moves(dir) {
-		if err := shift(m.live, m.archived, true); err != nil {
+		if err := shift(m.live, m.archived); err != nil {
 			return fmt.Errorf("%s: %w", filepath.Base(m.archived), err)
 		}
 	}
@@ -75,24 +92,22 @@ func (f Files) moves(dir string) []shifting {
 }
 
 // Restore puts an archive's files back where they were, the transcript last, and
-// removes the archive. It refuses where files of the session are again.
+// removes the archive. It refuses where the session has a transcript again. After
+// a crash or a failure it goes on where it was.
 func Restore(home claude.Home, dir string) (Archived, error) {
-	var a Archived
-	if err := state.ReadJSON(filepath.Join(dir, archiveFile), &a); err != nil {
+	a, err := Read(dir)
+	if err != nil {
 		return a, err
 	}
-	if record.CheckID("session", a.Session) != nil || a.Transcript == "" {
-		return a, fmt.Errorf("%s holds no archive", dir)
-	}
 	f := at(home, a.Session, filepath.Dir(a.Transcript))
-	if path, ok := home.Transcript(a.Session); ok {
+	if path, ok := home.Transcript(a.Session); ok && HasArchived(dir) && (path != f.Transcript || !contained(filepath.Join(dir, TranscriptName), path)) {
 		return a, fmt.Errorf("this machine has a transcript of it already: %s", path)
 	}
 	if err := os.MkdirAll(filepath.Dir(f.Transcript), 0o700); err != nil {
 		return a, err
 	}
 	for _, m := range f.moves(dir) {
-		if err := shift(m.archived, m.live, false); err != nil {
+		if err := shift(m.archived, m.live); err != nil {
 			return a, fmt.Errorf("%s: %w", filepath.Base(m.archived), err)
 		}
 	}
@@ -118,8 +133,7 @@ func Archives(root string) ([]Archived, error) {
 	}
 	var list []Archived
 	for _, e := range entries {
-		a := Archived{}
-		if err := state.ReadJSON(filepath.Join(root, e.Name(), archiveFile), &a); err == nil && a.Session != "" {
+		if a, err := Read(filepath.Join(root, e.Name())); err == nil {
 			list = append(list, a)
 		}
 	}
@@ -127,14 +141,15 @@ func Archives(root string) ([]Archived, error) {
 	return list, nil
 }
 
-// Prune removes the archives in root that are older than KeepArchives.
-func Prune(root string, now time.Time) error {
+// Prune removes the archives in root that are older than KeepArchives and that
+// may go.
+func Prune(root string, now time.Time, may func(move string) bool) error {
 	list, err := Archives(root)
 	if err != nil {
 		return err
 	}
 	for _, a := range list {
-		if now.Sub(a.At.Time) > KeepArchives && record.CheckID("move", a.Move) == nil {
+		if now.Sub(a.At.Time) > KeepArchives && record.CheckID("move", a.Move) == nil && may(a.Move) {
 			err = errors.Join(err, os.RemoveAll(filepath.Join(root, a.Move)))
 		}
 	}
@@ -142,11 +157,17 @@ func Prune(root string, now time.Time) error {
 }
 
 // shift moves a file or a folder, also to another file system. What is missing
-// was shifted before. ours says that whatever is at to was put there by shift:
-// then it is whole, and only from is left to remove.
-func shift(from, to string, ours bool) error {
+// was shifted before, and what is in both places was copied before a crash. What
+// else is at to is not written over.
+func shift(from, to string) error {
 	if _, err := os.Lstat(from); errors.Is(err, fs.ErrNotExist) {
 		return nil
+	}
+	if _, err := os.Lstat(to); err == nil {
+		if !contained(from, to) {
+			return fmt.Errorf("%s is there already, and is another", to)
+		}
+		return os.RemoveAll(from)
 	}
 	err := os.Rename(from, to)
 	if err == nil {
@@ -154,12 +175,6 @@ func shift(from, to string, ours bool) error {
 	}
 	if !errors.Is(err, syscall.EXDEV) {
 		return err
-	}
-	if _, err := os.Lstat(to); err == nil {
-		if !ours {
-			return fmt.Errorf("%s is there already", to)
-		}
-		return os.RemoveAll(from)
 	}
 	part := to + ".part"
 	if err := os.RemoveAll(part); err != nil {
@@ -175,6 +190,53 @@ func shift(from, to string, ours bool) error {
 		return err
 	}
 	return os.RemoveAll(from)
+}
+
+// contained reports whether nothing of a file or folder is missing at another
+// place: each file is there, as it is or with more behind it, as Claude Code only
+// ever appends.
+func contained(from, to string) bool {
+	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		other := to + strings.TrimPrefix(path, from)
+		there, oerr := os.Lstat(other)
+		switch {
+		case err != nil || oerr != nil:
+			return errors.Join(err, oerr)
+		case d.Type() != there.Mode().Type():
+			return fs.ErrExist
+		case d.Type() == fs.ModeSymlink:
+			a, aerr := os.Readlink(path)
+			b, berr := os.Readlink(other)
+			if aerr != nil || berr != nil || a != b {
+				return fs.ErrExist
+			}
+		case d.Type().IsRegular() && !begins(other, path):
+			return fs.ErrExist
+		}
+		return nil
+	})
+	return err == nil
+}
+
+// begins reports whether a file begins with what another one holds.
+func begins(long, short string) bool {
+	a, aerr := os.Open(long)
+	b, berr := os.Open(short)
+	if aerr != nil || berr != nil {
+		return false
+	}
+	defer a.Close()
+	defer b.Close()
+	var pa, pb [64 << 10]byte
+	for {
+		n, err := b.Read(pb[:])
+		if _, aerr := io.ReadFull(a, pa[:n]); aerr != nil || !bytes.Equal(pa[:n], pb[:n]) {
+			return false
+		}
+		if err != nil {
+			return errors.Is(err, io.EOF)
+		}
+	}
 }
 
 func syncBoth(from, to string) error {

@@ -245,7 +245,9 @@ func TestArchiveAndRestore(t *testing.T) {
 	if list, err := Archives(root); err != nil || len(list) != 1 || list[0].To != "laptop" {
 		t.Errorf("archives: %+v %v", list, err)
 	}
-	if err := Prune(root, time.Now().Add(KeepArchives-time.Hour)); err != nil {
+	all := func(string) bool { return true }
+	none := func(string) bool { return false }
+	if err := errors.Join(Prune(root, time.Now().Add(KeepArchives-time.Hour), all), Prune(root, time.Now().Add(2*KeepArchives), none)); err != nil {
 		t.Error(err)
 	}
 	if _, err := Restore(home, dir); err != nil {
@@ -260,7 +262,7 @@ func TestArchiveAndRestore(t *testing.T) {
 	if err := Archive(home, a, dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := Prune(root, time.Now().Add(KeepArchives+time.Hour)); err != nil {
+	if err := Prune(root, time.Now().Add(KeepArchives+time.Hour), all); err != nil {
 		t.Error(err)
 	}
 	if left := tree(t, root); left != "" {

@@ -137,6 +137,13 @@ func states(t fataler, dir string) map[string]string {
 	return m
 }
 
+// staged reports whether an index has a file with this content: that is what a
+// half applied patch leaves, too.
+func staged(dir, name, content string) bool {
+	b, err := gitCommand(dir, "cat-file", "blob", ":"+name).Output()
+	return err == nil && string(b) == strings.TrimPrefix(content, "-> ")
+}
+
 // Whatever somebody did in the target after the move: taking it back loses
 // none of it, and comes to an end.
 func TestPropertyUndoLosesNothing(t *testing.T) { undoLosesNothing(t) }
@@ -174,7 +181,7 @@ func undoLosesNothing(t *testing.T) {
 		}
 		after := states(t, w.target)
 		for name, content := range since {
-			if content != moved[name] && content != before[name] && after[name] != content {
+			if content != moved[name] && content != before[name] && after[name] != content && !staged(w.source, name, content) {
 				t.Errorf("%q was lost: %q, now %q; kept %q", name, content, after[name], back.Kept)
 			}
 		}
