@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"strings"
@@ -150,36 +149,17 @@ func (a *asker) outcome(ctx context.Context, r record.Request) error {
 	return a.ended(ctx, last)
 }
 
-// pollFor is how long one look at a request waits for its end.
-const pollFor = 20 * time.Second
-
 func (a *asker) await(ctx context.Context, r record.Request, limit time.Duration) (record.Request, error) {
-	end := time.Now().Add(limit)
-	shown := ""
-	for {
-		if word := string(r.State) + " " + text.Line(r.Detail); word != shown && !r.Ended() {
-			fmt.Fprintf(a.c.Stderr, "%s: %s\n", text.Line(r.Machine), strings.TrimSpace(word))
-			shown = word
-		}
-		left := time.Until(end)
-		if r.Ended() || left <= 0 {
-			return r, nil
-		}
-		next, err := a.hub.Request(ctx, r.ID, min(left, pollFor))
-		if ctx.Err() != nil {
-			fmt.Fprintf(a.c.Stderr, "the request goes on; shctl request %s tells how it stands, shctl cancel takes it back\n", r.ID)
-			return r, ctx.Err()
-		}
-		var e *hubclient.Error
-		switch {
-		case err == nil:
-			r = next
-		case errors.As(err, &e) && e.Retryable():
-			pause(ctx, time.Second)
-		default:
-			return r, err
-		}
-	}
+	return followed[record.Request]{
+		words: func(r record.Request) string {
+			return text.Line(r.Machine) + ": " + strings.TrimSpace(string(r.State)+" "+text.Line(r.Detail))
+		},
+		ended: record.Request.Ended,
+		next: func(ctx context.Context, r record.Request, wait time.Duration) (record.Request, error) {
+			return a.hub.Request(ctx, r.ID, wait)
+		},
+		left: fmt.Sprintf("the request goes on; shctl request %s tells how it stands, shctl cancel takes it back", r.ID),
+	}.follow(ctx, a.c.Stderr, r, limit)
 }
 
 // ended prints an outcome, and takes it off the inbox: it was seen.

@@ -118,40 +118,35 @@ func (a *asker) moveOutcome(ctx context.Context, m record.Move, now func(record.
 
 // awaitMove follows a move, and tells each of its steps.
 func (a *asker) awaitMove(ctx context.Context, m record.Move, limit time.Duration) (record.Move, error) {
-	end := time.Now().Add(limit)
-	var shown record.MoveState
-	for {
-		if m.State != shown && !m.State.Ended() {
-			fmt.Fprintln(a.c.Stderr, stepWords(m))
-			shown = m.State
-		}
-		left := time.Until(end)
-		if m.State.Ended() || left <= 0 {
-			return m, nil
-		}
-		next, err := a.hub.GetMove(ctx, m.ID, m.State, max(min(left, pollFor), time.Second))
-		if ctx.Err() != nil {
-			fmt.Fprintf(a.c.Stderr, "the move goes on; shctl move --status %s tells how it stands, shctl cancel takes it back\n", m.ID)
-			return m, ctx.Err()
-		}
-		var e *hubclient.Error
-		switch {
-		case err == nil:
-			m = next
-		case errors.As(err, &e) && e.Retryable():
-			pause(ctx, time.Second)
-		default:
-			return m, err
-		}
-	}
+	return followed[record.Move]{
+		words: stepWords,
+		ended: func(m record.Move) bool { return m.State.Ended() },
+		next: func(ctx context.Context, m record.Move, wait time.Duration) (record.Move, error) {
+			if m.State == record.MovePacking || m.State == record.MoveUnpacking {
+				wait = min(wait, transferLook)
+			}
+			return a.hub.GetMove(ctx, m.ID, m.State, max(wait, time.Second))
+		},
+		left: fmt.Sprintf("the move goes on; shctl move --status %s tells how it stands, shctl cancel takes it back", m.ID),
+	}.follow(ctx, a.c.Stderr, m, limit)
 }
 
-// stepWords says in a line what is being done.
+// transferLook is how often is looked how far a bundle is.
+const transferLook = 2 * time.Second
+
+// stepWords says in a line what is being done. How far a bundle is changes it
+// with each tenth only: it is printed anew then.
 func stepWords(m record.Move) string {
 	from, to := text.Line(m.From), text.Line(m.To)
 	size := ""
 	if m.Bundle != nil {
 		size = ", " + byteCount(m.Bundle.Size)
+	}
+	if t := m.Transfer; t != nil && t.Size > 0 {
+		way := map[record.MoveState]string{record.MovePacking: from + " sends it", record.MoveUnpacking: to + " fetches it"}[m.State]
+		if way != "" {
+			return fmt.Sprintf("%s: %s, %d %% of %s", m.State, way, min(t.Done*10/t.Size, 10)*10, byteCount(t.Size))
+		}
 	}
 	words := map[record.MoveState]string{
 		record.MoveRequested: "waits for " + to,

@@ -43,7 +43,9 @@ func (h *Hub) putBundle(w http.ResponseWriter, r *request) (any, error) {
 		return nil, err
 	}
 	defer part.Drop()
-	if err := receive(w, r, part, want.Size); err != nil {
+	now, end := h.transfers.begin(id, want.Size)
+	defer end()
+	if err := receive(w, r, part, now); err != nil {
 		return nil, err
 	}
 	if got := part.Bundle(); got != want {
@@ -73,10 +75,10 @@ func (h *Hub) announced(r *request) (record.Bundle, error) {
 }
 
 // receive copies an upload, as long as it goes on.
-func receive(w http.ResponseWriter, r *request, part *store.Part, size int64) error {
+func receive(w http.ResponseWriter, r *request, part *store.Part, now *transfer) error {
 	c := http.NewResponseController(w)
 	defer c.SetReadDeadline(time.Time{}) // the connection may serve on
-	body := io.LimitReader(r.Body, size)
+	body := io.LimitReader(r.Body, now.size)
 	buf := make([]byte, bundleCopy)
 	for {
 		c.SetReadDeadline(time.Now().Add(bundleSilence)) // not of recorders in tests
@@ -84,6 +86,7 @@ func receive(w http.ResponseWriter, r *request, part *store.Part, size int64) er
 		if _, werr := part.Write(buf[:n]); werr != nil {
 			return fmt.Errorf("bundle: %w", werr)
 		}
+		now.done.Add(int64(n))
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
@@ -100,7 +103,8 @@ func (h *Hub) getBundle(w http.ResponseWriter, r *request) (any, error) {
 	if err := h.endOverdueMoves(r.Context()); err != nil {
 		return nil, err
 	}
-	f, b, err := h.store.OpenBundle(r.Context(), r.token.Name, r.PathValue("id"))
+	id := r.PathValue("id")
+	f, b, err := h.store.OpenBundle(r.Context(), r.token.Name, id)
 	if err != nil {
 		return nil, noMove(err)
 	}
@@ -111,6 +115,8 @@ func (h *Hub) getBundle(w http.ResponseWriter, r *request) (any, error) {
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set(record.BundleHeader, b.SHA256)
 	w.Header().Set("ETag", `"`+b.SHA256+`"`)
-	http.ServeContent(w, r.Request, "", time.Time{}, f)
+	now, end := h.transfers.begin(id, b.Size)
+	defer end()
+	http.ServeContent(w, r.Request, "", time.Time{}, sending{f, now})
 	return nil, nil
 }

@@ -23,15 +23,16 @@ const (
 
 // Hub answers the API's requests. Make it with New.
 type Hub struct {
-	store    *store.Store
-	now      func() time.Time
-	mux      *http.ServeMux
-	allow    map[string][]string // methods by path pattern
-	changes  *changes
-	polls    *bell // by machine: there may be something to do
-	requests *bell // by request: it may have ended
-	moves    *bell // by move: it may have gone on
-	metrics  *metrics
+	store     *store.Store
+	now       func() time.Time
+	mux       *http.ServeMux
+	allow     map[string][]string // methods by path pattern
+	changes   *changes
+	polls     *bell // by machine: there may be something to do
+	requests  *bell // by request: it may have ended
+	moves     *bell // by move: it may have gone on
+	transfers transfers
+	metrics   *metrics
 
 	// Failed is told of every error that was answered with a 5xx, if it is set.
 	Failed func(error)

@@ -165,6 +165,7 @@ func (h *Hub) moveFor(r *request, id string) (record.Move, error) {
 	if err == nil && r.token.Kind == store.KindMachine && r.token.Name != m.From && r.token.Name != m.To {
 		err = store.ErrUnknown
 	}
+	m.Transfer = h.transfers.of(id)
 	return m, noMove(err)
 }
 

@@ -33,6 +33,12 @@ type Bundle struct {
 	SHA256 string `json:"sha256"`
 }
 
+// Transfer is a bundle's way to the hub or from it, while it is under way.
+type Transfer struct {
+	Done int64 `json:"done"` // bytes
+	Size int64 `json:"size"`
+}
+
 // Move is a session's way to another machine, as the hub tells it.
 type Move struct {
 	ID           string    `json:"id"`
@@ -46,6 +52,7 @@ type Move struct {
 	StepDeadline *Time     `json:"step_deadline,omitempty"`
 	EndedAt      *Time     `json:"ended_at,omitempty"`
 	Bundle       *Bundle   `json:"bundle,omitempty"`
+	Transfer     *Transfer `json:"transfer,omitempty"`
 }
 
 // MoveKey is what a machine registers for moves, and what others pin:
