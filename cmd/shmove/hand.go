@@ -282,7 +282,7 @@ func undoVerb() front.Verb {
 		Name: "undo", Args: "[flags]", Short: "take back what apply brought in", Settings: moving(),
 		Long: `Takes back what shmove apply did, and only that: conversation, files, changes and
 branch. What changed since stays, and is named. A session that was gone on with here
-stays whole.`,
+stays whole. Of a move of the hub that failed it takes back what could not be then.`,
 		Flags: func(fs *flag.FlagSet) { fs.StringVar(&id, "move", "", "the move's `id`, as apply printed it") },
 		Run: func(ctx context.Context, c *front.Call) error {
 			if id == "" || len(c.Args) > 0 {

@@ -140,10 +140,31 @@ func (e *End) clone(ctx context.Context, t *tree.Target) error {
 			return in("check clone", err)
 		}
 	}
-	if len(list) > 0 || a.inUse != "" {
+	if r := e.leftIn(t); r != nil {
+		a.list = append(a.list, r)
+	}
+	if len(a.list) > 0 || a.inUse != "" {
 		return in("check clone", a)
 	}
 	return in("check clone", e.trusted(t.Clone, filepath.Join(t.Clone, t.In.Dir)))
+}
+
+// leftIn is a refusal when an earlier move's changes could not be taken out of
+// the clone: taking them back later would take those of this one, too.
+func (e *End) leftIn(t *tree.Target) *tree.Refusal {
+	list, _ := e.Journals() // those that can be read
+	for _, j := range list {
+		if j.Role == Target && j.Phase == Over && j.ID != t.In.Move && j.Steps != nil && j.Steps.Worktree == "" && t.Worktree == "" && sameFolder(j.Steps.Clone, t.Clone) {
+			return &tree.Refusal{Reason: tree.Locked, What: clean(t.Clone) + " has changes of a move that could not be taken back", Way: "shmove undo --move " + j.ID}
+		}
+	}
+	return nil
+}
+
+func sameFolder(a, b string) bool {
+	x, xerr := os.Stat(a)
+	y, yerr := os.Stat(b)
+	return xerr == nil && yerr == nil && os.SameFile(x, y)
 }
 
 // trusted: Claude asks before it starts in a folder that it does not know.
@@ -180,11 +201,14 @@ func (e *End) Apply(ctx context.Context, a *Arrival, h *held) error {
 	return nil
 }
 
+var errRunsHere = errors.New("the session runs here")
+
 // undo takes back what Apply did, and says how the clone is now. A session that
-// was gone on with here keeps everything.
+// was gone on with here keeps everything. What could not be taken back is in the
+// journal still (toTakeBack).
 func (e *End) undo(ctx context.Context, h *held) (string, error) {
 	if where, err := e.Desk.Running(ctx, h.Session); err == nil && where != "" {
-		return "", inf("undo", "the session runs here, %s: nothing is taken back while it does", where)
+		return "", inf("undo", "%w, %s: nothing is taken back while it does", errRunsHere, where)
 	}
 	if h.Wrote != nil {
 		if err := h.Wrote.Remove(e.Home); err != nil {
@@ -204,6 +228,27 @@ func (e *End) undo(ctx context.Context, h *held) (string, error) {
 	}
 	h.Steps = nil
 	return "; " + u.String(), nil
+}
+
+// toTakeBack reports whether something that a move brought in is here still.
+func (h *held) toTakeBack() bool { return h.Wrote != nil || h.Steps != nil && !h.Steps.Over }
+
+// settle removes what taking back would need.
+func (h *held) settle() error {
+	if h.Steps == nil {
+		return nil
+	}
+	return tree.Settle(*h.Steps, h)
+}
+
+// closeOrKeep forgets a move that is over, unless something is to be taken back:
+// then undo, by hand, finds its journal.
+func (h *held) closeOrKeep() error {
+	if !h.toTakeBack() {
+		return h.close()
+	}
+	h.Leaving = false
+	return h.enter(Over)
 }
 
 // notCarried lists what stayed on the source.

@@ -9,7 +9,6 @@ import (
 	"sessionhub/lib/bundle"
 	"sessionhub/lib/claude/transcript"
 	"sessionhub/lib/move/conversation"
-	"sessionhub/lib/move/tree"
 	"sessionhub/lib/record"
 )
 
@@ -76,6 +75,9 @@ func (e *End) ApplyByHand(ctx context.Context, a *Arrival) (string, error) {
 		if uerr != nil {
 			return "", errors.Join(err, uerr)
 		}
+		if h.toTakeBack() {
+			return "", fmt.Errorf("%w%s; shmove undo --move %s tries again", err, back, h.ID)
+		}
 		if cerr := h.close(); cerr != nil {
 			back += "; " + cerr.Error()
 		}
@@ -84,7 +86,8 @@ func (e *End) ApplyByHand(ctx context.Context, a *Arrival) (string, error) {
 	return h.Cwd, h.enter(TargetApplied)
 }
 
-// UndoByHand takes back what ApplyByHand did, also one that a crash cut short.
+// UndoByHand takes back what ApplyByHand did, also one that a crash cut short,
+// and what a move of the hub could not take back when it failed.
 func (e *End) UndoByHand(ctx context.Context, id string) (string, error) {
 	h, _, err := e.open(id, nil)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -94,7 +97,7 @@ func (e *End) UndoByHand(ctx context.Context, id string) (string, error) {
 		return "", err
 	}
 	defer h.release()
-	if h.Claim != nil || h.Role != Target {
+	if h.Role != Target || h.Claim != nil && h.Phase != Over {
 		return "", fmt.Errorf("move %s is the hub's: shctl cancel takes it back as long as that can be", id)
 	}
 	release, err := e.Desk.LeaseMoving(h.Session, "shmove undo, move "+h.ID)
@@ -109,6 +112,9 @@ func (e *End) UndoByHand(ctx context.Context, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if h.toTakeBack() {
+		return "", fmt.Errorf("not all is taken back%s", back)
+	}
 	return "taken back" + back, h.close()
 }
 
@@ -122,10 +128,8 @@ func (h *held) settleApplied() (bool, error) {
 	if err != nil || same {
 		return false, err
 	}
-	if h.Steps != nil {
-		if err := tree.Settle(*h.Steps, h); err != nil {
-			return false, err
-		}
+	if err := h.settle(); err != nil {
+		return false, err
 	}
 	return true, h.close()
 }

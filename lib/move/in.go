@@ -139,12 +139,10 @@ func (i *In) run(ctx context.Context, h *held, old bool) (record.Result, error) 
 	res := record.Result{V: record.Version, ID: h.ID, State: record.RequestDone, Detail: h.Detail}
 	if h.Phase != TargetDone {
 		res.State = record.RequestFailed
-		return res, h.close()
+		return res, h.closeOrKeep()
 	}
-	if h.Steps != nil {
-		if err := tree.Settle(*h.Steps, h); err != nil {
-			i.tellFailed("settle", err)
-		}
+	if err := h.settle(); err != nil {
+		i.tellFailed("settle", err)
 	}
 	return res, h.close()
 }
@@ -192,17 +190,31 @@ func (i *In) do(ctx context.Context, h *held) Seen {
 	case TargetStart:
 		return i.start(ctx, h)
 	case TargetUndo:
-		back, err := i.undo(ctx, h)
-		if err != nil { // gone on with: everything stays, and is said
-			back = "; " + clean(err.Error())
-		}
-		h.Detail += back
+		h.Detail += i.takeBack(ctx, h)
 	case TargetRefuse:
 		return i.end(ctx, h, record.MoveFailed)
 	case TargetDone:
 		return i.end(ctx, h, record.MoveDone)
 	}
 	return Seen{}
+}
+
+// takeBack undoes what was applied, and says how that went. Of a session that
+// was gone on with here everything stays; what can't be put back now is left to a
+// person.
+func (i *In) takeBack(ctx context.Context, h *held) string {
+	back, err := i.undo(ctx, h)
+	if errors.Is(err, errRunsHere) || errors.Is(err, conversation.ErrGoneOn) {
+		err = errors.Join(err, h.settle())
+		h.Steps, h.Wrote = nil, nil
+	}
+	if err != nil {
+		back = "; " + clean(err.Error())
+	}
+	if h.toTakeBack() {
+		back += fmt.Sprintf("; shmove undo --move %s on %s tries again", h.ID, i.Machine)
+	}
+	return back
 }
 
 // check downloads, opens and looks; nothing outside the private folder changes.

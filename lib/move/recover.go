@@ -57,12 +57,12 @@ func (e *End) recover(ctx context.Context, out *Out, j Journal) (Recovered, erro
 		r.Waits = !settled
 		return r, err
 	}
-	if h.Phase == Over { // only notes are left
-		if h.flushNotes(ctx) {
-			return r, h.close()
+	if h.Phase == Over { // only notes are left, or what a person is to undo
+		flushed := h.flushNotes(ctx)
+		if r.Waits = !flushed || h.toTakeBack(); r.Waits {
+			return r, h.save()
 		}
-		r.Waits = true
-		return r, nil
+		return r, h.close()
 	}
 	var res record.Result
 	switch {
