@@ -252,43 +252,6 @@ func TestAMoveWithBackgroundWork(t *testing.T) {
 	}
 }
 
-// A session whose files can't be archived does not leave.
-func TestTheArchiveFails(t *testing.T) {
-	p := newPair(t)
-	id := p.tower.claude("hello")
-	p.write(string(p.tower.end.Dir), "moved", "in the way")
-	mv := p.move(id, record.MovePost{To: "laptop"})
-	if mv.State != record.MoveFailed || !strings.HasPrefix(mv.Detail, "put away: ") || !strings.HasSuffix(mv.Detail, "; the session resumes here") || p.runs(id) != "tower" {
-		t.Fatalf("%+v", mv)
-	}
-}
-
-// One who insisted on having its files back has the session twice in the end,
-// which is said where people look.
-func TestRestoredMeanwhileAndGoneOnWith(t *testing.T) {
-	c := &clock{}
-	p, mv, _, _ := started(t, c)
-	p.laptop.end.at = func(at Phase, done bool) {
-		if at != TargetApply || !done {
-			return
-		}
-		if _, err := p.tower.end.Restore(mv.ID, true); err != nil {
-			t.Error(err)
-		}
-		p.tower.resumes(p.id)
-	}
-	for p.tower.work() || p.laptop.work() {
-	}
-	if mv = p.now(mv.ID); mv.State != record.MoveDone || len(mv.Notes) != 1 || !strings.HasPrefix(mv.Notes[0], "archive on tower failed: it runs here, ") ||
-		!strings.HasSuffix(mv.Notes[0], "; remove the transcript there by hand") {
-		t.Fatalf("%+v", mv)
-	}
-	box, err := p.person.Inbox(t.Context())
-	if err != nil || len(box) != 1 || !strings.Contains(box[0].Text, "archive on tower failed") {
-		t.Errorf("nobody is told: %+v %v", box, err)
-	}
-}
-
 // fullDisk is a hub whose bundles don't fit.
 type fullDisk struct{ Hub }
 
