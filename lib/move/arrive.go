@@ -75,6 +75,7 @@ func (e *End) Arrive(ctx context.Context, m record.Manifest, private string, w W
 // place checks the clone; one that can't take the session as it is gets a fresh
 // work tree beside it where that is allowed.
 func (e *End) place(ctx context.Context, t *tree.Target, m record.Manifest, w Where) error {
+	t.Left, t.MaxUntracked = e.left(m.Session, t.Clone), e.MaxUntracked
 	err := e.clone(ctx, t)
 	var against *against
 	if err == nil || !w.Worktree || !errors.As(err, &against) || !against.mendable() {
@@ -128,14 +129,15 @@ func (a *against) mendable() bool {
 }
 
 // clone looks at a clone with what arrives. One in which another session works
-// must not change its branch: its next commit would land on the moved one.
+// must not change its branch: its next commit would land on the moved one. Nor
+// are changes put aside there.
 func (e *End) clone(ctx context.Context, t *tree.Target) error {
 	list, err := t.Check(ctx)
 	if err != nil {
 		return in("check clone", err)
 	}
 	a := &against{clone: t.Clone, list: list}
-	if at, ok := git.Read(ctx, t.Clone); t.Worktree == "" && (!ok || at.Branch != t.In.Git.Branch) {
+	if at, ok := git.Read(ctx, t.Clone); t.Worktree == "" && (!ok || at.Branch != t.In.Git.Branch || t.Aside) {
 		if a.inUse, err = e.Desk.InUse(ctx, t.Clone); err != nil {
 			return in("check clone", err)
 		}
@@ -187,6 +189,9 @@ func (e *End) Apply(ctx context.Context, a *Arrival, h *held) error {
 	done, err := a.Target.Apply(ctx, h)
 	if err != nil {
 		return err
+	}
+	if done.Steps.Aside != nil {
+		e.tell("put aside", "the changes that the session had left here give way to those that it brings")
 	}
 	e.tell("apply", "in %s", done.Top)
 	h.Cwd = done.Cwd

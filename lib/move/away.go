@@ -70,7 +70,7 @@ func (e *End) goneOn(ctx context.Context, h *held) error {
 
 // shelve archives the files of the journal's transcript.
 func (e *End) shelve(ctx context.Context, h *held) (err error) {
-	a := conversation.Archived{Move: h.ID, Session: h.Session, Transcript: h.Transcript, To: h.To, At: record.At(e.Now())}
+	a := conversation.Archived{Move: h.ID, Session: h.Session, Transcript: h.Transcript, To: h.To, At: record.At(e.Now()), Top: h.Top, Left: h.Left}
 	for try := 1; ; try++ {
 		if err = conversation.Archive(e.Home, a, e.away(h)); err == nil || try == archiveTries {
 			return err
@@ -162,6 +162,17 @@ func (e *End) Restore(id string, anyway bool) (conversation.Archived, error) {
 		return conversation.Archived{}, ErrUnderWay
 	}
 	return conversation.Restore(e.Home, filepath.Join(e.archives(), id))
+}
+
+// left is what a session left in a clone when it went away last, "" for none.
+func (e *End) left(session, clone string) string {
+	list, _ := e.Archives() // without them its changes are anybody's
+	for _, a := range list {
+		if a.Session == session && sameFolder(a.Top, clone) {
+			return a.Left
+		}
+	}
+	return ""
 }
 
 // underWay reports whether a move has a journal here, or may have one.

@@ -62,12 +62,14 @@ func TestAMoveThereAndBack(t *testing.T) {
 		t.Errorf("archives: %+v %v", list, err)
 	}
 
-	// Back: the tower's clone still has the changes, so they are in the way.
+	// Back: the tower's clone still has the changes. As long as they are what the
+	// session left there they are in nobody's way.
+	p.write(p.tower.clone, "main.go", "package main // changed by somebody\n")
 	if mv = p.move(id, record.MovePost{To: "tower"}); mv.State != record.MoveFailed || !strings.HasPrefix(mv.Detail, "check clone: ") || p.runs(id) != "laptop" {
 		t.Fatalf("%+v, it runs at %s", mv, p.runs(id))
 	}
-	p.git(p.tower.clone, "stash", "-q", "-u")
-	p.write(p.tower.clone, ".env", "SECRET=1\n")
+	p.write(p.tower.clone, "main.go", "package main // changed\n")
+	p.write(p.laptop.clone, "notes/todo.txt", "gone on with\n")
 	if mv = p.move(id, record.MovePost{To: "tower"}); mv.State != record.MoveDone {
 		t.Fatalf("%+v\ntower %+v\nlaptop %+v", mv, p.tower.steps, p.laptop.steps)
 	}
@@ -77,7 +79,13 @@ func TestAMoveThereAndBack(t *testing.T) {
 	if got := p.tower.status(); got != before {
 		t.Errorf("the tower's status:\n%s\nwant\n%s", got, before)
 	}
+	if b, err := os.ReadFile(filepath.Join(p.tower.clone, "notes/todo.txt")); err != nil || string(b) != "gone on with\n" {
+		t.Errorf("todo.txt is %q, %v", b, err)
+	}
 	p.tower.say(id, "and once more")
+	if mv = p.move(id, record.MovePost{To: "laptop"}); mv.State != record.MoveDone {
+		t.Fatalf("%+v\ntower %+v\nlaptop %+v", mv, p.tower.steps, p.laptop.steps)
+	}
 	for _, m := range []*machine{p.tower, p.laptop} {
 		if left := m.leftovers(); len(left) > 0 {
 			t.Errorf("%s keeps %v", m.name, left)

@@ -57,7 +57,7 @@ func (i *In) couldTake(ctx context.Context, m *record.ClaimMove) (detail, versio
 	}
 	git := record.ManifestGit{Remote: m.Git.Remote, Branch: m.Git.Branch, Head: m.Git.Head, Top: m.Cwd}
 	t := tree.Target{Clone: clone, In: &tree.Incoming{Move: m.ID, Git: git, Dir: "."}}
-	if err := i.place(ctx, &t, record.Manifest{Move: m.ID, Git: git}, Where{Worktree: m.Worktree}); err != nil {
+	if err := i.place(ctx, &t, record.Manifest{Move: m.ID, Session: m.Session, Git: git}, Where{Worktree: m.Worktree}); err != nil {
 		return "", version, err
 	}
 	return "it would go on in " + clone, version, nil

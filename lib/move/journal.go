@@ -51,6 +51,8 @@ type Journal struct {
 	PaneID     string         `json:"pane_id,omitempty"`
 	Transcript string         `json:"transcript,omitempty"`
 	Packed     int64          `json:"packed,omitempty"` // bytes of the transcript in the bundle
+	Top        string         `json:"top,omitempty"`    // of the work tree
+	Left       string         `json:"left,omitempty"`   // what stays in it (tree.Captured.Sum)
 	Head       string         `json:"head,omitempty"`
 	Version    string         `json:"version,omitempty"` // of Claude Code
 	Bundle     *record.Bundle `json:"bundle,omitempty"`

@@ -238,6 +238,10 @@ func (o *Out) pack(ctx context.Context, h *held) error {
 		return err
 	}
 	h.Bundle, h.Transcript, h.Packed = b, l.Files.Transcript, m.Entries[0].Size // the transcript is the first
+	h.Top = l.Tree.Top
+	if h.Left, err = l.Tree.Sum(); err != nil {
+		return in("build bundle", err)
+	}
 	o.tell("seal", "%d entries in %d bytes", len(m.Entries), b.Size)
 	return nil
 }

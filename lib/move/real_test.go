@@ -89,8 +89,6 @@ func thereAndBack(t *testing.T, api *claudetest.Messages, make maker) {
 		if err != nil || len(agents) == 0 {
 			t.Errorf("A38: round %d: the subagent's transcript is gone: %v", round, err)
 		}
-		p.git(from.clone, "stash", "-q", "-u") // the next round comes back there
-		p.git(from.clone, "stash", "drop", "-q")
 		from, to = to, from
 	}
 	from.rewinds(id)

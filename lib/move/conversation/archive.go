@@ -25,6 +25,10 @@ type Archived struct {
 	Transcript string      `json:"transcript"` // where it was
 	To         string      `json:"to"`         // the machine that it went to
 	At         record.Time `json:"at"`
+	// Top is the work tree that it worked in, and Left one value for the changes
+	// that stayed there (tree.Captured.Sum).
+	Top  string `json:"top,omitempty"`
+	Left string `json:"left,omitempty"`
 }
 
 // ErrNoArchive says that a folder holds no archive.

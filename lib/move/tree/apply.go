@@ -106,6 +106,17 @@ func (a *applying) run(ctx context.Context) (cwd string, err error) {
 	if err := a.private(); err != nil {
 		return "", err
 	}
+	if a.Aside {
+		if err := a.putAside(ctx); err != nil {
+			return "", err
+		}
+		clean := *a.Target
+		clean.Left, clean.begun = "", true
+		a.Target = &clean
+		if a.site, err = a.look(ctx, stop); err != nil {
+			return "", err
+		}
+	}
 	if err := a.rehearse(ctx); err != nil {
 		return "", err
 	}

@@ -23,8 +23,17 @@ type Target struct {
 	// the session: for clones that are in use, or have changes.
 	Worktree string
 	In       *Incoming
+	// Left is the Sum of what the session left in the clone when it went away.
+	// Changes that are exactly these are no hindrance: they give way. Aside is set
+	// by Check where they would.
+	Left         string
+	Aside        bool
+	MaxUntracked int64 // bytes, as the Source that left had it; 0: MaxUntracked
+
 	// Free tells the free space of a file system; nil: FreeSpace.
 	Free func(path string) (uint64, error)
+
+	begun bool // its private folder is there, and is its own
 }
 
 // Check says everything that stands against the move and can be known without
@@ -50,6 +59,7 @@ type site struct {
 	ref, commit string // of HEAD
 	branchAt    string // commit of the local branch, empty without one
 	tracked     map[string]bool
+	aside       map[string]bool // untracked files that are put aside
 }
 
 // look goes through all checks. refused is told of each refusal, and ends the
@@ -80,6 +90,9 @@ func (t *Target) look(ctx context.Context, refused func(error) error) (*site, er
 	for _, e := range entries {
 		s.tracked[e.path] = true
 	}
+	if err := t.findLeft(ctx, s); err != nil {
+		return nil, err
+	}
 	for _, check := range []func(context.Context, *site) error{
 		t.checkRemote, t.checkLeft, t.checkHead, t.checkClean, t.checkBranch, t.checkPaths, t.checkParts, t.checkWorktree, t.checkSpace, t.checkCommit,
 	} {
@@ -107,7 +120,7 @@ func (t *Target) checkRemote(ctx context.Context, s *site) error {
 // checkLeft: what an earlier try left is undone first, by its own journal.
 func (t *Target) checkLeft(_ context.Context, s *site) error {
 	dir := privateDir(s.common, t.In.Move)
-	if _, err := os.Lstat(dir); err == nil {
+	if _, err := os.Lstat(dir); err == nil && !t.begun {
 		return refuse(Locked, "shmove undo --move "+t.In.Move, "%s is left from an earlier try", dir)
 	}
 	return nil
@@ -131,7 +144,7 @@ func (t *Target) checkHead(ctx context.Context, s *site) error {
 // checkClean: a work tree with changes of its own takes no others, and Git
 // must not have been told to overlook some.
 func (t *Target) checkClean(ctx context.Context, s *site) error {
-	if t.Worktree != "" {
+	if t.Worktree != "" || t.Aside {
 		return nil
 	}
 	st, err := readStatus(ctx, s.Repo, false)
@@ -202,13 +215,13 @@ func (s *site) inTheWay(ctx context.Context, list []string) error {
 	for _, name := range list {
 		for d := path.Dir(name); !free[d]; d = path.Dir(d) {
 			fi, err := os.Lstat(filepath.Join(s.top, d))
-			if err == nil && !fi.IsDir() && !s.tracked[d] {
+			if err == nil && !fi.IsDir() && !s.tracked[d] && !s.aside[d] {
 				return s.lies(d)
 			}
 			free[d] = true
 		}
 		fi, err := os.Lstat(filepath.Join(s.top, name))
-		if err != nil || s.tracked[name] {
+		if err != nil || s.tracked[name] || s.aside[name] {
 			continue
 		}
 		if !fi.IsDir() {
@@ -218,6 +231,7 @@ func (s *site) inTheWay(ctx context.Context, list []string) error {
 		if err != nil {
 			return err
 		}
+		inner = slices.DeleteFunc(inner, func(name string) bool { return s.aside[name] })
 		if len(inner) > 0 {
 			return s.lies(inner[0])
 		}

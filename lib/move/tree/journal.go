@@ -36,6 +36,10 @@ type Steps struct {
 	Folders     []string  `json:"folders,omitempty"` // parents before children
 	Files       []Written `json:"files,omitempty"`
 
+	// Aside is what the session had left in the clone and gave way: changes to
+	// the commit Head, taken out. Its patches and files lie in its Private.
+	Aside *Steps `json:"aside,omitempty"`
+
 	// Over: nothing is left to take back.
 	Over bool `json:"over,omitempty"`
 }

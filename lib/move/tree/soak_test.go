@@ -12,6 +12,8 @@ func TestSoakThereAndBack(t *testing.T) { often(t, thereAndBack) }
 
 func TestSoakUndoLosesNothing(t *testing.T) { often(t, undoLosesNothing) }
 
+func TestSoakComesBack(t *testing.T) { often(t, comesBack) }
+
 func often(t *testing.T, property func(*testing.T)) {
 	checks := flag.Lookup("rapid.checks")
 	was := checks.Value.String()

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"sessionhub/lib/git"
 )
@@ -112,6 +113,15 @@ func (u *undoing) run(ctx context.Context) error {
 	if err := u.tracking(ctx); err != nil {
 		return err
 	}
+	if err := u.putBack(ctx); err != nil {
+		return err
+	}
+	if u.steps.Aside != nil { // noted before its files go
+		u.steps.Aside = nil
+		if err := u.j.Save(u.steps); err != nil {
+			return err
+		}
+	}
 	if err := dropPrivate(u.steps); err != nil {
 		return err
 	}
@@ -132,7 +142,7 @@ func (u *undoing) content(ctx context.Context) error {
 	}
 	defer root.Close()
 	for _, f := range u.steps.Files {
-		if err := u.file(root, f); err != nil {
+		if err := u.file(ctx, root, f); err != nil {
 			return err
 		}
 	}
@@ -165,8 +175,9 @@ func rmdir(root *os.Root, name string) {
 	})
 }
 
-// file removes one that is as the move wrote it.
-func (u *undoing) file(root *os.Root, f Written) error {
+// file removes one that is as the move wrote it. One that is as the commit has it
+// was taken back already, and the patch that deletes it, too.
+func (u *undoing) file(ctx context.Context, root *os.Root, f Written) error {
 	name, err := git.Unquote(f.Path)
 	if err != nil || !inside(name) {
 		return fmt.Errorf("the journal names a file %s", show(f.Path))
@@ -183,8 +194,11 @@ func (u *undoing) file(root *os.Root, f Written) error {
 			return err
 		}
 		if !same {
-			u.keep(show(name))
-			return nil
+			back, err := u.committed(ctx, name)
+			if err == nil && !back {
+				u.keep(show(name))
+			}
+			return err
 		}
 		return dir.Remove(base)
 	})
@@ -192,10 +206,20 @@ func (u *undoing) file(root *os.Root, f Written) error {
 		u.keep(show(name))
 		return nil
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) { // gone, either way
 		return fmt.Errorf("%s: %w", show(name), err)
 	}
 	return nil
+}
+
+// committed reports whether a file is as the commit has it.
+func (u *undoing) committed(ctx context.Context, name string) (bool, error) {
+	r, err := u.stood(ctx, "file.index", nil, []section{{path: name}})
+	if err != nil {
+		return false, err
+	}
+	same, err := u.like(ctx, r)
+	return err == nil && same(name), err
 }
 
 func isWritten(dir *os.Root, name string, fi fs.FileInfo, f Written) (bool, error) {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"sessionhub/lib/git"
 )
@@ -123,8 +124,11 @@ func within(root *os.Root, dir string, do func(*os.Root) error) error {
 	if err != nil {
 		return err
 	}
-	if !fi.IsDir() {
+	if fi.Mode().Type() == fs.ModeSymlink {
 		return fmt.Errorf("%s %w", show(first), errLinked)
+	}
+	if !fi.IsDir() {
+		return fmt.Errorf("%s: %w", show(first), syscall.ENOTDIR)
 	}
 	sub, err := root.OpenRoot(first)
 	if err != nil {
