@@ -36,7 +36,13 @@ func wentAway(t fataler, w world, change func(dir string)) (left string) {
 // of it: that is what is there then, or after Undo again what it had left.
 func TestComesBack(t *testing.T) {
 	ctx := context.Background()
-	w := newWorld(t, tempDir(t))
+	dir := tempDir(t)
+	w := newWorld(t, dir)
+	origin := filepath.Join(dir, "origin.git") // one's own, as it is pushed to
+	copyTree(t, w.origin, origin)
+	for _, clone := range []string{w.source, w.target} {
+		gitIn(t, clone, "remote", "set-url", "origin", origin)
+	}
 	left := wentAway(t, w, func(dir string) { messy(t, dir) })
 	put(t, w.target, "a.txt", "changed over there\n", 0o644)
 	put(t, w.target, "un/tracked/more", "new\n", 0o600)
@@ -217,7 +223,7 @@ func TestPuttingBackMeetsSomethingElse(t *testing.T) {
 
 // Whatever a person did before the session went, and where it was: it comes back
 // with that, and Undo brings what it had left.
-func TestPropertyComesBack(t *testing.T) { comesBack(t) }
+func TestPropertyComesBack(t *testing.T) { tries(t, 50, comesBack) }
 
 func comesBack(t *testing.T) {
 	dir := tempDir(t)

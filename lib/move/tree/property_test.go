@@ -2,10 +2,12 @@ package tree
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -148,9 +150,21 @@ func clones() map[string]func(t fataler, dir string) {
 	}
 }
 
+// tries has rapid try a property that often: each try costs some fifty runs of
+// git, a tenth of a second or more.
+func tries(t *testing.T, n int, property func(*testing.T)) {
+	checks := flag.Lookup("rapid.checks")
+	was := checks.Value.String()
+	if err := checks.Value.Set(strconv.Itoa(n)); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = checks.Value.Set(was) }()
+	property(t)
+}
+
 // Whatever a person did to the source: the target becomes like it, and like
 // it was.
-func TestPropertyThereAndBack(t *testing.T) { thereAndBack(t) }
+func TestPropertyThereAndBack(t *testing.T) { tries(t, 100, thereAndBack) }
 
 func thereAndBack(t *testing.T) {
 	dir := tempDir(t)

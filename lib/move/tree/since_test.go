@@ -146,7 +146,7 @@ func staged(dir, name, content string) bool {
 
 // Whatever somebody did in the target after the move: taking it back loses
 // none of it, and comes to an end.
-func TestPropertyUndoLosesNothing(t *testing.T) { undoLosesNothing(t) }
+func TestPropertyUndoLosesNothing(t *testing.T) { tries(t, 50, undoLosesNothing) }
 
 func undoLosesNothing(t *testing.T) {
 	dir := tempDir(t)

@@ -2,24 +2,11 @@
 
 package tree
 
-import (
-	"flag"
-	"testing"
-)
+import "testing"
 
 // The properties, more often than a normal run has time for.
-func TestSoakThereAndBack(t *testing.T) { often(t, thereAndBack) }
+func TestSoakThereAndBack(t *testing.T) { tries(t, 2000, thereAndBack) }
 
-func TestSoakUndoLosesNothing(t *testing.T) { often(t, undoLosesNothing) }
+func TestSoakUndoLosesNothing(t *testing.T) { tries(t, 2000, undoLosesNothing) }
 
-func TestSoakComesBack(t *testing.T) { often(t, comesBack) }
-
-func often(t *testing.T, property func(*testing.T)) {
-	checks := flag.Lookup("rapid.checks")
-	was := checks.Value.String()
-	if err := checks.Value.Set("2000"); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = checks.Value.Set(was) }()
-	property(t)
-}
+func TestSoakComesBack(t *testing.T) { tries(t, 2000, comesBack) }
