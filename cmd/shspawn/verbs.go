@@ -45,7 +45,7 @@ func failure(err error) error {
 	switch {
 	case errors.Is(err, spawn.ErrSpec), errors.Is(err, spawn.ErrTaken), errors.Is(err, spawn.ErrUnknown):
 		return front.Fail(front.ExitData, err)
-	case errors.Is(err, spawn.ErrRuntime):
+	case errors.Is(err, spawn.ErrRuntime), errors.Is(err, spawn.ErrUnasked):
 		return front.Fail(front.ExitUnavailable, err)
 	case errors.Is(err, spawn.ErrRunning):
 		return front.Fail(front.ExitBusy, err)

@@ -182,7 +182,11 @@ func said(log string) string {
 
 // Spaces are the sessions of ours that have a server.
 func (d *driver) Spaces(ctx context.Context) ([]string, error) {
-	root := filepath.Dir(filepath.Dir(d.client("x").Socket))
+	socket := d.client("x").Socket
+	if socket == "" { // without HOME there is no place for one
+		return nil, nil
+	}
+	root := filepath.Dir(filepath.Dir(socket))
 	entries, err := os.ReadDir(root)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
