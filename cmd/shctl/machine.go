@@ -219,7 +219,7 @@ prints a result for each. What was typed once is not typed again.`,
 			}
 			d.Move = m.Do
 			var last record.Result
-			err = eachJSON(c.Stdin, func(claim record.Claim) error {
+			err = eachJSON(c.Input(ctx), func(claim record.Claim) error {
 				last = d.Do(ctx, claim)
 				return front.PrintJSON(c.Stdout, last)
 			})
@@ -245,7 +245,7 @@ func postVerb() front.Verb {
 			if err != nil {
 				return err
 			}
-			return eachJSON(c.Stdin, func(r record.Result) error {
+			return eachJSON(c.Input(ctx), func(r record.Result) error {
 				if err := r.Validate(); err != nil {
 					return front.Fail(front.ExitData, err)
 				}

@@ -69,7 +69,7 @@ one the first that can be used is.`,
 			if len(c.Args) > 0 {
 				return front.Usage("the spec comes on standard input, not as %q", c.Args[0])
 			}
-			s, err := readSpec(c.Stdin)
+			s, err := readSpec(c.Input(ctx))
 			if err != nil {
 				return front.Fail(front.ExitData, err)
 			}
