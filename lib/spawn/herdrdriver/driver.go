@@ -67,6 +67,9 @@ func (d *driver) run(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, bin, args...)
 	cmd.Env, cmd.WaitDelay = d.Environ, time.Second
 	out, err := cmd.CombinedOutput()
+	if ctx.Err() != nil { // not who ended it, but why
+		err = ctx.Err()
+	}
 	if err != nil {
 		return string(out), fmt.Errorf("herdr %s: %w: %s", strings.Join(args, " "), err, text.Cut(text.Line(string(out)), 200))
 	}

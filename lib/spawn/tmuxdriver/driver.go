@@ -58,6 +58,9 @@ func (d *driver) run(ctx context.Context, space string, args ...string) (string,
 	var out, errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
+	if ctx.Err() != nil { // not who ended it, but why
+		err = ctx.Err()
+	}
 	said := strings.TrimSpace(errs.String())
 	switch {
 	case err == nil:
@@ -76,7 +79,10 @@ func (d *driver) Available(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, "tmux", "-V").Output()
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		return "", fmt.Errorf("tmux -V: %w", ctx.Err())
+	case err != nil:
 		return "", fmt.Errorf("tmux is not there: %w", err)
 	}
 	version := strings.TrimSpace(strings.TrimPrefix(string(out), "tmux "))
