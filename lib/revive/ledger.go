@@ -131,8 +131,10 @@ func (l *Ledger) Observe(sessions []Session, now time.Time, jitter func() float6
 				refused, since = true, s.Error.At
 			}
 		}
-		if s.State != claude.JobStopped && s.State != claude.JobBlocked && l.intent(s.ID) != nil {
-			l.memory(s.ID).Intent = nil // it runs again, whoever did it
+		// It runs again, whoever did it; or it is blocked as before, as the stop
+		// failed: a later one is its person's.
+		if s.State != claude.JobStopped && l.intent(s.ID) != nil {
+			l.memory(s.ID).Intent = nil
 		}
 	}
 	if refused {

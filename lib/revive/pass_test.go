@@ -297,6 +297,33 @@ func TestAResumeOfUnknownOutcomeThatStoppedIt(t *testing.T) {
 	}
 }
 
+// A stop that failed is none: who stops the session by hand after that has it
+// stay stopped.
+func TestAStopThatFailedAndOneByHand(t *testing.T) {
+	d := newDesk(t)
+	byHand := d.prog.stop
+	d.prog.stop = func() error { return errors.New("the service does not answer") }
+	for range 2 {
+		if got := d.pass(t); got.Error != "the service does not answer" {
+			t.Fatalf("%+v", got)
+		}
+	}
+	d.pid = 0 // it ended, but it is blocked still: told to wait, it is seen so
+	right := d.Now
+	d.Now = func() time.Time { return right().Add(-3 * time.Hour) }
+	if got := d.pass(t); got.Decision != Wait {
+		t.Fatalf("%+v", got)
+	}
+	d.Now = right
+	if err := byHand(); err != nil {
+		t.Fatal(err)
+	}
+	d.called()
+	if got := d.pass(t); got.Decision != Leave || got.Why != "it was stopped" || d.called() != "" {
+		t.Errorf("%+v", got)
+	}
+}
+
 // The history may be dropped while a session is stopped in the middle of a
 // resume: nothing else knows that shrevive owes it one.
 func TestForgettingKeepsWhatIsOwed(t *testing.T) {
