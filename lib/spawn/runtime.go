@@ -155,7 +155,12 @@ func (r *Runtime) Start(ctx context.Context, s Spec) (Spawned, error) {
 	}
 	word.Close()
 	defer os.Remove(word.Name())
-	file, err := writeOrder(dir, order{Program: program, Command: s.Command, Env: env, Cwd: s.Cwd, Proof: word.Name()})
+	leave, err := withhold(word.Name() + leaveExt)
+	if err != nil {
+		return Spawned{}, err
+	}
+	defer leave.end()
+	file, err := writeOrder(dir, order{Program: program, Command: s.Command, Env: env, Cwd: s.Cwd, Proof: word.Name(), Leave: leave.path})
 	if err != nil {
 		return Spawned{}, err
 	}
@@ -166,7 +171,10 @@ func (r *Runtime) Start(ctx context.Context, s Spec) (Spawned, error) {
 		return Spawned{}, err
 	}
 	a.Runtime, a.StartedAt = name, at
-	if a.PID, err = r.proven(ctx, d, a, word.Name()); err != nil {
+	if err = leave.give(); err == nil {
+		a.PID, err = r.proven(ctx, d, a, word.Name())
+	}
+	if err != nil {
 		return Spawned{}, errors.Join(err, r.tearDown(d, a))
 	}
 	if a.TerminalID == "" { // it is over already
