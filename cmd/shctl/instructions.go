@@ -85,7 +85,7 @@ func printRules(c *front.Call, in record.Instructions, asJSON, changed bool) err
 }
 
 func setRules(ctx context.Context, c *front.Call, hub *hubclient.Client, name string) (record.Instructions, error) {
-	in := c.Stdin
+	in := c.Input(ctx)
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {

@@ -181,18 +181,25 @@ func endWith(in io.Reader, end func()) {
 
 func claimVerb() front.Verb {
 	var wait front.Wait
+	var limit time.Duration
 	return front.Verb{
 		Name: "claim", Args: "[flags]", Short: "take one request from the hub", Settings: working(),
 		Long: `Takes this machine's next request from the hub and prints it, or nothing when
 there is none. Whoever takes it has 30 seconds to carry it out; after that it is
 offered again.`,
-		Flags: func(fs *flag.FlagSet) { fs.Var(&wait, "wait", "wait up to `30s` for one") },
+		Flags: func(fs *flag.FlagSet) {
+			fs.Var(&wait, "wait", "wait up to `30s` for one")
+			fs.DurationVar(&limit, "timeout", 0, "wait that `long` for one, such as 20s; the same as --wait=20s")
+		},
 		Run: func(ctx context.Context, c *front.Call) error {
+			if limit < 0 {
+				return front.Usage("--timeout is %s, and must not be negative", limit)
+			}
 			hub, err := machineHub(c)
 			if err != nil {
 				return err
 			}
-			claim, ok, err := hub.NextClaim(ctx, wait.Limit(30*time.Second))
+			claim, ok, err := hub.NextClaim(ctx, max(limit, wait.Limit(30*time.Second)))
 			if err != nil || !ok {
 				return err
 			}
@@ -219,7 +226,7 @@ prints a result for each. What was typed once is not typed again.`,
 			}
 			d.Move = m.Do
 			var last record.Result
-			err = eachJSON(c.Stdin, func(claim record.Claim) error {
+			err = eachJSON(c.Input(ctx), func(claim record.Claim) error {
 				last = d.Do(ctx, claim)
 				return front.PrintJSON(c.Stdout, last)
 			})
@@ -245,7 +252,7 @@ func postVerb() front.Verb {
 			if err != nil {
 				return err
 			}
-			return eachJSON(c.Stdin, func(r record.Result) error {
+			return eachJSON(c.Input(ctx), func(r record.Result) error {
 				if err := r.Validate(); err != nil {
 					return front.Fail(front.ExitData, err)
 				}

@@ -101,7 +101,7 @@ func send(ctx context.Context, c *front.Call, w wish, command bool) error {
 		}
 	}
 	if words == "-" {
-		b, err := io.ReadAll(io.LimitReader(c.Stdin, record.MaxMessage+1))
+		b, err := io.ReadAll(io.LimitReader(c.Input(ctx), record.MaxMessage+1))
 		if err != nil {
 			return err
 		}
@@ -163,7 +163,7 @@ at its screen: nothing answers that from afar.`,
 				return err
 			}
 			if p.Prompt == "-" {
-				b, err := io.ReadAll(io.LimitReader(c.Stdin, record.MaxMessage+1))
+				b, err := io.ReadAll(io.LimitReader(c.Input(ctx), record.MaxMessage+1))
 				if err != nil {
 					return err
 				}

@@ -35,12 +35,12 @@ disk. A record that is wrong is named by its line, and nothing is appended.`,
 	}
 }
 
-func add(_ context.Context, c *front.Call) error {
+func add(ctx context.Context, c *front.Call) error {
 	if len(c.Args) > 0 {
 		return front.Usage("records come on standard input, not as %q", c.Args[0])
 	}
 	first := queue.NewStamp(time.Now())
-	in, err := io.ReadAll(io.LimitReader(c.Stdin, maxInput+1))
+	in, err := io.ReadAll(io.LimitReader(c.Input(ctx), maxInput+1))
 	if err != nil {
 		return fmt.Errorf("read standard input: %w", err)
 	}
@@ -163,8 +163,8 @@ environment names it, unless --session names another.`,
 			fs.StringVar(&r.InFlight, "in-flight", "", "`what` is being done")
 			fs.StringVar(&r.WaitingOn, "waiting-on", "", "`what` it waits for")
 		},
-		Run: func(_ context.Context, c *front.Call) error {
-			return say(c, session, record.KindReport, &r, r == record.Report{})
+		Run: func(ctx context.Context, c *front.Call) error {
+			return say(ctx, c, session, record.KindReport, &r, r == record.Report{})
 		},
 		Examples: []front.Example{{Line: "shq report --done 'parser fixed' --waiting-on 'review'", For: "from inside a session"}},
 		Files:    []string{"queue.jsonl  the queue"},
@@ -180,14 +180,14 @@ func titleVerb() front.Verb {
 		Long: `Queues a title for the session that runs this, as Claude Code's environment
 names it, or for the one that --session names.`,
 		Flags: func(fs *flag.FlagSet) { fs.StringVar(&session, "session", "", "Claude's session `id`") },
-		Run: func(_ context.Context, c *front.Call) error {
+		Run: func(ctx context.Context, c *front.Call) error {
 			if len(c.Args) > 1 {
 				return front.Usage("one title is wanted, not %d words: quote it", len(c.Args))
 			}
 			if len(c.Args) == 1 {
 				t.Title = c.Args[0]
 			}
-			return say(c, session, record.KindTitle, &t, t.Title == "")
+			return say(ctx, c, session, record.KindTitle, &t, t.Title == "")
 		},
 		Examples: []front.Example{{Line: "shq title 'Fix the parser'", For: "from inside a session"}},
 		Files:    []string{"queue.jsonl  the queue"},
@@ -213,7 +213,7 @@ func isUUID(s string) bool {
 
 // say queues what a session says of itself. An empty body is read from
 // standard input.
-func say(c *front.Call, session string, kind record.Kind, body any, empty bool) error {
+func say(ctx context.Context, c *front.Call, session string, kind record.Kind, body any, empty bool) error {
 	stamp := queue.NewStamp(time.Now())
 	if session == "" {
 		session = c.Getenv("CLAUDE_CODE_SESSION_ID")
@@ -225,7 +225,7 @@ func say(c *front.Call, session string, kind record.Kind, body any, empty bool) 
 		return front.Fail(front.ExitData, fmt.Errorf("--session %q is no full session id, such as 0b5c1f9e-2d2c-4a57-9a3e-1f0c52b8d1aa; shctl show tells it", session))
 	}
 	if empty {
-		in, err := io.ReadAll(io.LimitReader(c.Stdin, record.MaxItem+1))
+		in, err := io.ReadAll(io.LimitReader(c.Input(ctx), record.MaxItem+1))
 		if err != nil {
 			return fmt.Errorf("read standard input: %w", err)
 		}

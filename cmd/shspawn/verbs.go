@@ -45,7 +45,7 @@ func failure(err error) error {
 	switch {
 	case errors.Is(err, spawn.ErrSpec), errors.Is(err, spawn.ErrTaken), errors.Is(err, spawn.ErrUnknown):
 		return front.Fail(front.ExitData, err)
-	case errors.Is(err, spawn.ErrRuntime):
+	case errors.Is(err, spawn.ErrRuntime), errors.Is(err, spawn.ErrUnasked):
 		return front.Fail(front.ExitUnavailable, err)
 	case errors.Is(err, spawn.ErrRunning):
 		return front.Fail(front.ExitBusy, err)
@@ -69,7 +69,7 @@ one the first that can be used is.`,
 			if len(c.Args) > 0 {
 				return front.Usage("the spec comes on standard input, not as %q", c.Args[0])
 			}
-			s, err := readSpec(c.Stdin)
+			s, err := readSpec(c.Input(ctx))
 			if err != nil {
 				return front.Fail(front.ExitData, err)
 			}

@@ -58,10 +58,10 @@ order and as they stood. It is the same rule that a delivery follows.`,
 	}
 }
 
-func coalesce(_ context.Context, c *front.Call) error {
+func coalesce(ctx context.Context, c *front.Call) error {
 	var lines [][]byte
 	var items []record.Item
-	r := jsonl.NewReader(c.Stdin, record.MaxItem)
+	r := jsonl.NewReader(c.Input(ctx), record.MaxItem)
 	for n := 1; ; n++ {
 		l, err := r.Next()
 		if errors.Is(err, io.EOF) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -40,18 +41,45 @@ func (f *File) Barred(c config.Config) string {
 	return ""
 }
 
-// resolved is the path behind the links of a path, of which the last part need
-// not exist.
+// resolved is the path behind the links of a path, of which the end need not
+// exist: a tool makes the folders of a file, and a link may lead to what is not
+// there yet. "" when that can't be told.
 func resolved(path string) string {
-	if r, err := filepath.EvalSymlinks(path); err == nil {
-		return r
+	const most = 40 // links, as the kernel allows
+	for range most {
+		if real, err := filepath.EvalSymlinks(path); !errors.Is(err, fs.ErrNotExist) {
+			return real // "" with an error
+		}
+		there, rest := path, "" // its first part that does exist, or is a link
+		for {
+			if _, err := os.Lstat(there); err == nil {
+				break
+			} else if !errors.Is(err, fs.ErrNotExist) || there == filepath.Dir(there) {
+				return ""
+			}
+			there, rest = filepath.Dir(there), filepath.Join(filepath.Base(there), rest)
+		}
+		to, err := os.Readlink(there)
+		if err != nil || exists(there) {
+			real, err := filepath.EvalSymlinks(there)
+			if err != nil {
+				return ""
+			}
+			return filepath.Join(real, rest)
+		}
+		if !filepath.IsAbs(to) {
+			dir, err := filepath.EvalSymlinks(filepath.Dir(there))
+			if err != nil {
+				return ""
+			}
+			to = filepath.Join(dir, to)
+		}
+		path = filepath.Join(to, rest)
 	}
-	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(dir, filepath.Base(path))
+	return ""
 }
+
+func exists(path string) bool { _, err := os.Stat(path); return err == nil }
 
 // versionAtLeast compares versions such as "2.1.332".
 func versionAtLeast(v, least string) bool {

@@ -328,7 +328,9 @@ func (h *Hook) stopped() string {
 	return record.HowInterrupted
 }
 
-// close prints the decision, removes the files and tells how it ended.
+// close prints the decision, tells how the ask ended and removes its files. An
+// end that can't be told, as on a full disk, leaves them to the watcher, which
+// tells it once the hook is gone; of two ends the hub heeds the first.
 func (h *Hook) close(how string, answer []byte) error {
 	var errs []error
 	if answer != nil {
@@ -337,7 +339,8 @@ func (h *Hook) close(how string, answer []byte) error {
 			errs = append(errs, fmt.Errorf("print the decision: %w", err))
 		}
 	}
-	errs = append(errs, Remove(h.Dir, h.file.Ask))
-	errs = append(errs, h.tell(queue.NewStamp(h.Now()), record.KindAskEnded, record.AskEnded{Ask: h.file.Ask, How: how}))
-	return errors.Join(errs...)
+	if err := h.tell(queue.NewStamp(h.Now()), record.KindAskEnded, record.AskEnded{Ask: h.file.Ask, How: how}); err != nil {
+		return errors.Join(append(errs, err)...)
+	}
+	return errors.Join(append(errs, Remove(h.Dir, h.file.Ask))...)
 }

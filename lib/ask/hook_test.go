@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -33,6 +35,7 @@ type scene struct {
 	over   chan error
 	cancel context.CancelFunc
 
+	full  bool // the queue's disk is
 	mu    sync.Mutex
 	out   bytes.Buffer
 	items []record.Item
@@ -101,7 +104,16 @@ func (s *scene) start() {
 	h := &Hook{
 		Dir: s.dir, Home: s.home, Claude: s.claude.Process.Pid, Stamp: queue.NewStamp(time.Now()), Now: time.Now, Stdout: printer{s}, Timing: s.timing,
 		Config: func() (c config.Config, err error) { locked(func() { c = s.conf }); return c, nil },
-		Queue:  func(items ...record.Item) error { locked(func() { s.items = append(s.items, items...) }); return nil },
+		Queue: func(items ...record.Item) (err error) {
+			locked(func() {
+				if s.full {
+					err = syscall.ENOSPC
+				} else {
+					s.items = append(s.items, items...)
+				}
+			})
+			return err
+		},
 		Ensure: func() error { return nil },
 		Log:    func(err error) { locked(func() { s.logs = append(s.logs, err.Error()) }) },
 	}
@@ -329,6 +341,25 @@ func TestHowAnAskEnds(t *testing.T) {
 		s.mu.Unlock()
 		s.ended(record.HowOnScreen, "")
 	})
+}
+
+// An end that can't be told is left to the watcher: what it goes by stays.
+func TestAnEndOnAFullDisk(t *testing.T) {
+	s := newScene(t, "Bash", bash)
+	f := s.asked()
+	s.mu.Lock()
+	s.full = true
+	s.mu.Unlock()
+	s.give(reply(f, record.Allow))
+	if err := <-s.over; !errors.Is(err, syscall.ENOSPC) {
+		t.Error(err)
+	}
+	if s.printed() != allowed {
+		t.Errorf("printed %s", s.printed())
+	}
+	if _, err := Load(s.dir, f.Ask); err != nil {
+		t.Errorf("nobody can tell how it ended: %v", err)
+	}
 }
 
 // A hook that would keep a dialog from the screen does not wait.

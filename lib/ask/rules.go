@@ -15,8 +15,8 @@ import (
 type Never []string
 
 // Match is the first rule that may match the use of a tool, "" for none.
-// Resolve gives the path behind a path's links ("" when it can't); it may be
-// nil.
+// Resolve gives the path behind a path's links ("" when it can't, and then a
+// path rule matches); it may be nil.
 func (n Never) Match(tool string, input []byte, resolve func(string) string) string {
 	in := inputOf(input)
 	for _, rule := range n {
@@ -141,9 +141,11 @@ func pathMatches(pattern, file string, resolve func(string) string) bool {
 	}
 	names := []string{file, path.Clean(file)}
 	if resolve != nil {
-		if r := resolve(file); r != "" {
-			names = append(names, r)
+		r := resolve(file)
+		if r == "" { // where it leads can't be told
+			return true
 		}
+		names = append(names, r)
 	}
 	for _, name := range names {
 		name = "/" + strings.TrimLeft(strings.ToLower(name), "/")

@@ -2,6 +2,8 @@ package ask
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -122,7 +124,7 @@ func TestNeverAndOtherTools(t *testing.T) {
 		if p == "/home/dev/link/x" {
 			return "/etc/x"
 		}
-		return ""
+		return p
 	}
 	for _, c := range []struct {
 		rule, tool, key, value string
@@ -215,4 +217,31 @@ func FuzzNeverNeverPanics(f *testing.F) {
 			t.Errorf("the rule %q does not match its own tool", tool)
 		}
 	})
+}
+
+// A file that does not exist yet is where its links lead all the same: behind a
+// folder that is made with it, and behind a link to what is not there.
+func TestLinksToWhatIsNotThere(t *testing.T) {
+	root := t.TempDir()
+	for _, err := range []error{
+		os.MkdirAll(filepath.Join(root, ".github"), 0o700),
+		os.MkdirAll(filepath.Join(root, "docs"), 0o700),
+		os.Symlink(".github", filepath.Join(root, "innocent")),
+		os.Symlink("../.github/new.yml", filepath.Join(root, "docs", "dangling")),
+		os.Symlink("docs/dangling", filepath.Join(root, "twice")),
+		os.Symlink("loop", filepath.Join(root, "loop")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for file, want := range map[string]bool{
+		".github/x": true, "innocent/x": true, "innocent/a/b/x": true, "docs/dangling": true, "twice": true, "loop/x": true,
+		"docs/x": false, "docs/a/b/x": false, "a/b": false,
+	} {
+		input := fmt.Sprintf(`{"file_path":%q}`, filepath.Join(root, file))
+		if got := (Never{"Edit(.github/**)"}).Match("Write", []byte(input), resolved) != ""; got != want {
+			t.Errorf("%s: %v, want %v", file, got, want)
+		}
+	}
 }

@@ -137,7 +137,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 // A disk that takes no mark: nothing is given, so that nothing is given twice.
 func TestAMarkThatCantBeWritten(t *testing.T) {
 	s := newScene(t)
-	r := s.begin("S", func(w *Waiter) { w.Stderr = full{s, w.Stderr.(*strings.Builder)} })
+	r := s.begin("S", func(w *Waiter) { w.Stderr = full{s, w.Stderr.(*strings.Builder), ""} })
 	s.until("it waits", func() bool {
 		select {
 		case o := <-r.done:
@@ -158,14 +158,38 @@ func TestAMarkThatCantBeWritten(t *testing.T) {
 	s.given(again.ends(), "S", id, "hello")
 }
 
-// full puts a folder where the mark is to stand.
+// Of two messages the second can't be marked: then the first was not given, too,
+// and does not count as if it had been.
+func TestOneOfTwoMarksCantBeWritten(t *testing.T) {
+	s := newScene(t)
+	first, second := s.put("S", "one"), s.put("S", "two")
+	r := s.begin("S", func(w *Waiter) { w.Stderr = full{s, w.Stderr.(*strings.Builder), second} })
+	if o := r.ends(); o.given || o.err == nil {
+		t.Errorf("%+v", o)
+	}
+	if m, given, err := s.box("S").Given(first); given || err != nil {
+		t.Errorf("the first one counts as given: %+v, %v", m, err)
+	}
+	if err := os.RemoveAll(s.box("S").mark(second)); err != nil {
+		t.Fatal(err)
+	}
+	o := s.begin("S", func(*Waiter) {}).ends()
+	s.given(o, "S", first, "one")
+	s.given(o, "S", second, "two")
+}
+
+// full puts a folder where the mark is to stand, of one message or of all.
 type full struct {
-	s  *scene
-	to *strings.Builder
+	s    *scene
+	to   *strings.Builder
+	only string
 }
 
 func (f full) Write(b []byte) (int, error) {
 	id, _, _ := strings.Cut(strings.SplitN(string(b), "--- message ", 2)[1], " ")
+	if f.only != "" && id != f.only {
+		return f.to.Write(b)
+	}
 	if err := os.MkdirAll(f.s.box("S").mark(id)+"/x", 0o700); err != nil {
 		return 0, err
 	}

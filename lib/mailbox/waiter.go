@@ -281,7 +281,7 @@ func (w *Waiter) give(list []Letter) (bool, error) {
 	for _, l := range taken {
 		m := Mark{V: record.Version, ID: l.ID, At: record.At(w.Now()), Claude: w.Claude, Began: w.began}
 		if err := state.ReplaceJSON(w.box.mark(l.ID), m); err != nil {
-			return false, err // and exit otherwise: it is put back by the next one
+			return false, errors.Join(err, w.unmark(taken)) // and exit otherwise: they are put back by the next one
 		}
 	}
 	for _, l := range taken {
@@ -290,4 +290,20 @@ func (w *Waiter) give(list []Letter) (bool, error) {
 		}
 	}
 	return len(taken) > 0, nil
+}
+
+// unmark takes the marks of messages back that are not given after all, as not
+// each of them could be marked.
+func (w *Waiter) unmark(list []Letter) error {
+	var errs []error
+	for _, l := range list {
+		st, err := os.Lstat(w.box.mark(l.ID))
+		if err == nil && st.Mode().IsRegular() {
+			err = os.Remove(w.box.mark(l.ID))
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, fmt.Errorf("mailbox: %w", err))
+		}
+	}
+	return errors.Join(errs...)
 }

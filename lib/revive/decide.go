@@ -25,6 +25,7 @@ type Session struct {
 	Attended string               // who holds it on a screen, "" for nobody
 	DirGone  bool                 // Cwd does not exist
 	Unlisted bool                 // Claude Code does not list it
+	Unread   string               // why its transcript can't be read, "" when it can
 	Error    *transcript.APIError // that ended its last turn; nil when none did
 	Spoke    bool                 // its transcript has messages
 	Progress time.Time            // when the model last said something
@@ -209,6 +210,8 @@ func staysAsItIs(s Session, intent *Intent, lim Limits) string {
 		return "it was stopped"
 	case s.State != claude.JobBlocked && s.State != claude.JobStopped:
 		return "it is " + cmp.Or(s.State, "in no state that is known")
+	case s.Unread != "":
+		return "its transcript can't be read: " + s.Unread
 	case s.Unlisted:
 		return "Claude Code does not list it"
 	case s.Attended != "":

@@ -165,7 +165,7 @@ func TestOldestStopFirstAndCaps(t *testing.T) {
 // again and again, and a conversation is resumed once, however many jobs have it.
 func TestA04AStopIsResumedOnce(t *testing.T) {
 	s, l, now := limited(t), Ledger{}, at(t, "+01:02")
-	l.Launched(one(t, s, l, now, modern()), now, 0)
+	l.Launched(one(t, s, l, now, modern()), now, false, 0)
 	for range 100 {
 		now = now.Add(15 * time.Minute)
 		l.Observe([]Session{s}, now, still)
@@ -196,7 +196,7 @@ func TestA05ASecondRefusalWaitsAnew(t *testing.T) {
 		if d.Decision != Resume {
 			t.Fatalf("at %s: %+v", now, d)
 		}
-		l.Launched(d, now, 0)
+		l.Launched(d, now, false, 0)
 		refused := now.Add(10 * time.Second)
 		e := *s.Error
 		e.At = refused // and the same reset, which is over
@@ -241,7 +241,7 @@ func TestA06A07WhatWentOnIsLeftAlone(t *testing.T) {
 
 func TestAttemptsBeginAnewWithProgress(t *testing.T) {
 	s, l, now := limited(t), Ledger{}, at(t, "+01:02")
-	l.Launched(one(t, s, l, now, modern()), now, 0)
+	l.Launched(one(t, s, l, now, modern()), now, false, 0)
 	// It works, answers, and the next limit stops it.
 	s.Progress = now.Add(time.Hour)
 	e := *s.Error
@@ -286,7 +286,7 @@ func TestA09AnOutageHasOneBreaker(t *testing.T) {
 		for _, d := range Decide(list, l, now, modern()) {
 			if d.Decision == Resume {
 				ids = append(ids, d.Session)
-				l.Launched(d, now, 0)
+				l.Launched(d, now, false, 0)
 			}
 		}
 		return ids

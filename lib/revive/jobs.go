@@ -119,7 +119,7 @@ func (r *Reviver) gather(list map[string]claude.Job, agents []Agent) ([]Session,
 	for short, j := range list {
 		s := r.session(short, j, agents, live, t)
 		if err := r.readTranscript(&s, j); err != nil {
-			return nil, err
+			s.Unread = text.Cut(text.Line(err.Error()), 200)
 		}
 		sessions = append(sessions, s)
 	}

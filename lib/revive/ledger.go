@@ -131,8 +131,10 @@ func (l *Ledger) Observe(sessions []Session, now time.Time, jitter func() float6
 				refused, since = true, s.Error.At
 			}
 		}
-		if s.State != claude.JobStopped && s.State != claude.JobBlocked && l.intent(s.ID) != nil {
-			l.memory(s.ID).Intent = nil // it runs again, whoever did it
+		// It runs again, whoever did it; or it is blocked as before, as the stop
+		// failed: a later one is its person's.
+		if s.State != claude.JobStopped && l.intent(s.ID) != nil {
+			l.memory(s.ID).Intent = nil
 		}
 	}
 	if refused {
@@ -183,6 +185,9 @@ func (l *Ledger) forget(now time.Time) {
 		}
 	}
 	for id, m := range l.Sessions {
+		if m.Intent != nil && m.Intent.At.After(now.Add(skew)) { // the session is stopped all the same
+			m.Intent.At = record.At(now)
+		}
 		if m.Intent != nil && tooOld(intentAge)(m.Intent.At) {
 			m.Intent = nil
 		}
@@ -214,9 +219,10 @@ func (l *Ledger) Intend(d Decision, now time.Time) {
 	}
 }
 
-// Launched notes that a session was resumed. While an outage is known, the
-// next one waits until this one shows what comes of it.
-func (l *Ledger) Launched(d Decision, now time.Time, jitter float64) {
+// Launched notes that a session was resumed, or may have been: then what it was
+// stopped for is still owed, and known. While an outage is known, the next one
+// waits until this one shows what comes of it.
+func (l *Ledger) Launched(d Decision, now time.Time, unsure bool, jitter float64) {
 	at := record.At(now)
 	if l.Attempts == nil {
 		l.Attempts = map[string][]record.Time{}
@@ -224,7 +230,10 @@ func (l *Ledger) Launched(d Decision, now time.Time, jitter float64) {
 	l.Attempts[d.Session] = append(l.Attempts[d.Session], at)
 	l.Resumes = append(l.Resumes, at)
 	m := l.memory(d.Session)
-	m.Resumed, m.Why, m.Outage, m.Intent, m.NotBefore = &at, d.Why, d.outage, nil, nil
+	m.Resumed, m.Why, m.Outage, m.NotBefore = &at, d.Why, d.outage, nil
+	if !unsure {
+		m.Intent = nil
+	}
 	if d.outage && l.Outage != nil {
 		l.Outage.Next = record.At(now.Add(backoff(l.Outage.Fails, jitter)))
 	}
@@ -251,7 +260,8 @@ func (l *Ledger) NewDrift(decisions []Decision, now time.Time) []string {
 }
 
 // Forget drops the history of a session, or of all with "". It returns how
-// many sessions it forgot.
+// many sessions it forgot. A resume that was begun stays: the session may be
+// stopped, and nothing else knows that it is to go on.
 func (l *Ledger) Forget(session string) int {
 	ids := map[string]bool{}
 	for id := range l.Attempts {
@@ -260,16 +270,23 @@ func (l *Ledger) Forget(session string) int {
 	for id := range l.Sessions {
 		ids[id] = true
 	}
-	if session == "" {
-		*l = Ledger{}
-		return len(ids)
+	if session != "" && !ids[session] {
+		return 0
 	}
-	delete(l.Attempts, session)
-	delete(l.Sessions, session)
-	if ids[session] {
-		return 1
+	if session != "" {
+		ids = map[string]bool{session: true}
+	} else {
+		l.Resumes, l.Outage, l.Drift = nil, nil, nil
 	}
-	return 0
+	for id := range ids {
+		delete(l.Attempts, id)
+		if owed := l.intent(id); owed != nil {
+			l.Sessions[id] = &Memory{Intent: owed}
+		} else {
+			delete(l.Sessions, id)
+		}
+	}
+	return len(ids)
 }
 
 // Known are the sessions that the ledger has a history of, whose id begins
@@ -300,6 +317,11 @@ func (l *Ledger) check() error {
 	for id := range l.Attempts {
 		if id == "" || filepath.Base(id) != id {
 			return fmt.Errorf("attempts has the session %q", id)
+		}
+	}
+	for id, m := range l.Sessions {
+		if m == nil {
+			return fmt.Errorf("sessions has nothing of %q", id)
 		}
 	}
 	return nil

@@ -180,19 +180,17 @@ func (r *Reviver) resume(ctx context.Context, d *Decision, l *Ledger) error {
 	if err != nil && !unsure {
 		return nil // no attempt; the intent stands
 	}
-	l.Launched(*d, at, r.Jitter())
-	if err := r.save(l); err != nil {
-		return err
-	}
+	l.Launched(*d, at, unsure, r.Jitter())
+	err = r.save(l)
 	if unsure {
-		return nil
+		return err
 	}
 	yes := true
 	d.Resumed = &yes
 	if err := r.Tell(*d, at); err != nil {
 		d.Error = "resumed, but the hub was not told: " + err.Error()
 	}
-	return nil
+	return err
 }
 
 // changed tells what happened to a session since it was decided on.

@@ -277,6 +277,141 @@ func TestWhatStandsInTheWayOfAResume(t *testing.T) {
 	})
 }
 
+// What a session was stopped for is not forgotten when nobody knows whether it
+// was resumed: it is no session that its person stopped.
+func TestAResumeOfUnknownOutcomeThatStoppedIt(t *testing.T) {
+	d := newDesk(t)
+	good := d.prog.resume
+	d.prog.resume = func() (string, error) { return "", ErrUnsure }
+	d.pass(t)
+	got := d.pass(t)
+	if got.Decision != Leave || !got.Stopped() || got.Why != "it was resumed once without any effect" {
+		t.Errorf("%+v", got)
+	}
+	if n, err := Forget(d.Dir, got.Session, time.Second); n != 1 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	d.prog.resume = good
+	if got := d.pass(t); got.Resumed == nil || !*got.Resumed || got.Why != "5-hour limit" {
+		t.Errorf("after it was forgotten: %+v", got)
+	}
+}
+
+// A stop that failed is none: who stops the session by hand after that has it
+// stay stopped.
+func TestAStopThatFailedAndOneByHand(t *testing.T) {
+	d := newDesk(t)
+	byHand := d.prog.stop
+	d.prog.stop = func() error { return errors.New("the service does not answer") }
+	for range 2 {
+		if got := d.pass(t); got.Error != "the service does not answer" {
+			t.Fatalf("%+v", got)
+		}
+	}
+	d.pid = 0 // it ended, but it is blocked still: told to wait, it is seen so
+	right := d.Now
+	d.Now = func() time.Time { return right().Add(-3 * time.Hour) }
+	if got := d.pass(t); got.Decision != Wait {
+		t.Fatalf("%+v", got)
+	}
+	d.Now = right
+	if err := byHand(); err != nil {
+		t.Fatal(err)
+	}
+	d.called()
+	if got := d.pass(t); got.Decision != Leave || got.Why != "it was stopped" || d.called() != "" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// The history may be dropped while a session is stopped in the middle of a
+// resume: nothing else knows that shrevive owes it one.
+func TestForgettingKeepsWhatIsOwed(t *testing.T) {
+	for _, session := range []string{"", "f57081b5-862c-4c19-a678-d96bc355d660"} {
+		d := newDesk(t)
+		good := d.prog.resume
+		d.prog.resume = func() (string, error) { return "", errors.New("no network") }
+		d.pass(t)
+		if _, err := Forget(d.Dir, session, time.Second); err != nil {
+			t.Fatal(err)
+		}
+		d.prog.resume = good
+		if got := d.pass(t); got.Resumed == nil || !*got.Resumed {
+			t.Errorf("forgotten %q: %+v", session, got)
+		}
+	}
+}
+
+// A clock that was ahead when a session was stopped for its resume, and is put
+// right, does not leave it stopped for ever.
+func TestAClockThatIsPutBackKeepsWhatIsOwed(t *testing.T) {
+	d := newDesk(t)
+	right := d.Now
+	d.Now = func() time.Time { return right().Add(3 * day) }
+	good := d.prog.resume
+	d.prog.resume = func() (string, error) { return "", errors.New("no network") }
+	d.pass(t)
+	d.Now, d.prog.resume = right, good
+	if got := d.pass(t); got.Resumed == nil || !*got.Resumed {
+		t.Errorf("%+v", got)
+	}
+}
+
+// One transcript that can't be read is that session's affair alone.
+func TestATranscriptThatCannotBeRead(t *testing.T) {
+	d := newDesk(t)
+	other := filepath.Join(string(d.Home), "jobs", "aaaaaaaa", "state.json")
+	job := `{"state":"blocked","detail":"You've hit your 5-hour limit","updatedAt":"2026-11-30T21:13:19.189Z","sessionId":"aaaaaaaa-862c-4c19-a678-d96bc355d660","cwd":"/","linkScanPath":"` + t.TempDir() + `"}`
+	if err := errors.Join(os.MkdirAll(filepath.Dir(other), 0o700), os.WriteFile(other, []byte(job), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	d.prog.listed = append(d.prog.listed, Agent{ID: "aaaaaaaa"})
+	rep, err := d.Pass(t.Context())
+	if err != nil || len(rep.Decisions) != 2 {
+		t.Fatalf("%+v, %v", rep, err)
+	}
+	for _, got := range rep.Decisions {
+		switch {
+		case got.Short == "f57081b5" && (got.Resumed == nil || !*got.Resumed):
+			t.Errorf("the other one: %+v", got)
+		case got.Short == "aaaaaaaa" && (got.Decision != Leave || !strings.Contains(got.Why, "its transcript can't be read")):
+			t.Errorf("%+v", got)
+		}
+	}
+}
+
+// A ledger that can't be written after the launch does not deny the resume.
+func TestAResumeThatCannotBeWrittenDown(t *testing.T) {
+	d := newDesk(t)
+	good := d.prog.resume
+	d.prog.resume = func() (string, error) {
+		path := filepath.Join(string(d.Dir), "revive.json")
+		if err := errors.Join(os.Remove(path), os.MkdirAll(filepath.Join(path, "in the way"), 0o700)); err != nil {
+			t.Fatal(err)
+		}
+		return good()
+	}
+	rep, err := d.Pass(t.Context())
+	if err == nil || len(rep.Decisions) != 1 {
+		t.Fatalf("%+v, %v", rep, err)
+	}
+	if got := rep.Decisions[0]; got.Resumed == nil || !*got.Resumed || d.told != 1 {
+		t.Errorf("%+v, told %d", got, d.told)
+	}
+}
+
+func TestALedgerWithHoles(t *testing.T) {
+	for _, content := range []string{`{"sessions":{"s1":null}}`, `{"attempts":{"s1":[null]},"resumes":[null],"sessions":{"s1":{"intent":null}},"outage":{}}`, `null`, `[]`, `7`} {
+		d := newDesk(t)
+		if err := errors.Join(d.Dir.Ensure(), os.WriteFile(ledgerFile(d.Dir), []byte(content), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Pass(t.Context()); err != nil && !strings.Contains(err.Error(), "read the ledger") {
+			t.Errorf("%s: %v", content, err)
+		}
+	}
+}
+
 // A crash at any moment of a resume leaves a ledger from which the next pass
 // goes on: stopped and not resumed is resumed, resumed is not resumed twice.
 func TestACrashInTheMiddle(t *testing.T) {

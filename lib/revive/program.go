@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -45,6 +46,16 @@ type Program struct {
 	Environ []string // of this process
 }
 
+// path is the program's path: a relative one is this process's, and a call may
+// run in a session's directory.
+func (p *Program) path() (string, error) {
+	path, err := exec.LookPath(p.Bin)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w; --claude-bin or CLAUDE_BIN name it", ErrNoClaude, err)
+	}
+	return filepath.Abs(path)
+}
+
 // The limits of calls: a listing starts a runtime and takes some 0.3 s; a first
 // resume also starts the service.
 const (
@@ -54,10 +65,8 @@ const (
 
 // Find looks the program up. An error is an ErrNoClaude.
 func (p *Program) Find() error {
-	if _, err := exec.LookPath(p.Bin); err != nil {
-		return fmt.Errorf("%w: %w; --claude-bin or CLAUDE_BIN name it", ErrNoClaude, err)
-	}
-	return nil
+	_, err := p.path()
+	return err
 }
 
 // Version asks the program which it is.
@@ -115,14 +124,18 @@ func (p *Program) ask(ctx context.Context, args ...string) (string, error) {
 }
 
 func (p *Program) run(ctx context.Context, limit time.Duration, dir string, env []string, args ...string) (string, error) {
+	bin, err := p.path()
+	if err != nil {
+		return "", err
+	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, p.Bin, args...)
+	cmd := exec.CommandContext(ctx, bin, args...)
 	cmd.Dir, cmd.Env = dir, append(p.environ(), env...)
 	cmd.WaitDelay = time.Second // the service that it may start keeps the pipe open
-	var out, errs strings.Builder
+	out, errs := bounded{most: maxOutput}, bounded{most: maxOutput}
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	err := cmd.Run()
+	err = cmd.Run()
 	switch {
 	case ctx.Err() != nil:
 		return out.String(), fmt.Errorf("claude %s: %w", args[0], ctx.Err())
@@ -133,6 +146,21 @@ func (p *Program) run(ctx context.Context, limit time.Duration, dir string, env 
 		return out.String(), fmt.Errorf("claude %s: %w: %s", args[0], err, said)
 	}
 	return out.String(), nil
+}
+
+// maxOutput bounds what is kept of an answer in bytes: a list of sessions has
+// some 300 a session.
+const maxOutput = 8 << 20
+
+// bounded keeps the beginning of what is written, and swallows the rest.
+type bounded struct {
+	strings.Builder
+	most int
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	b.Builder.Write(p[:min(len(p), b.most-b.Len())])
+	return len(p), nil
 }
 
 // environ is the environment of a Claude Code that works on Home. What marks

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -65,5 +66,31 @@ func TestAnotherHome(t *testing.T) {
 		if err != nil || len(list) != 1 || list[0].ID != want {
 			t.Errorf("%s: %+v %v", home, list, err)
 		}
+	}
+}
+
+// A program that is named by a relative path is the caller's, not one of that
+// name in the session's directory.
+func TestARelativePath(t *testing.T) {
+	p := script(t, "printf 'backgrounded · f57081b5 · nightly\n'")
+	t.Chdir(filepath.Dir(p.Bin))
+	p.Bin = "./claude"
+	if err := p.Find(); err != nil {
+		t.Fatal(err)
+	}
+	if short, err := p.Resume(t.Context(), Decision{Session: "s1", Cwd: t.TempDir()}, "", "go on"); err != nil || short != "f57081b5" {
+		t.Errorf("%q %v", short, err)
+	}
+}
+
+// A program that never stops to print is no reason to run out of memory.
+func TestEndlessOutput(t *testing.T) {
+	p := script(t, "head -c 100000000 /dev/zero | tr '\\0' x; echo; echo 'backgrounded · f57081b5'")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := p.Resume(t.Context(), Decision{Session: "s1", Cwd: t.TempDir()}, "", "go on")
+	runtime.ReadMemStats(&after)
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > 50<<20 || !errors.Is(err, ErrUnsure) {
+		t.Errorf("%d MiB, %v", grown>>20, err)
 	}
 }

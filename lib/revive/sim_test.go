@@ -99,7 +99,7 @@ func (d *simulated) pass() {
 		if n := len(d.ledger.Attempts[w.ID]); n >= d.lim.MaxAttempts {
 			d.t.Fatalf("%s: attempt %d", d.now, n+1)
 		}
-		d.ledger.Launched(dec, d.now, jitter())
+		d.ledger.Launched(dec, d.now, false, jitter())
 		w.State, w.Updated = "working", d.now
 		d.resumes = append(d.resumes, d.now)
 		run++

@@ -10,7 +10,8 @@ import (
 )
 
 // List lists the agents of a space, or of all with "", of one runtime or of all
-// that can be used.
+// that can be used. One that can't be used although a server of it runs, as with
+// another PATH than at the start, is an ErrUnasked: what runs there is not gone.
 func (r *Runtime) List(ctx context.Context, space, runtime string) ([]Spawned, error) {
 	names := []string{runtime}
 	if runtime == "" {
@@ -22,14 +23,23 @@ func (r *Runtime) List(ctx context.Context, space, runtime string) ([]Spawned, e
 		if err != nil {
 			return nil, err
 		}
-		if _, err := d.Available(ctx); err != nil {
-			if runtime != "" {
-				return nil, fmt.Errorf("%w: %s: %w", ErrRuntime, n, err)
+		_, unusable := d.Available(ctx)
+		if unusable != nil && runtime != "" {
+			return nil, fmt.Errorf("%w: %s: %w", ErrRuntime, n, unusable)
+		}
+		if unusable != nil {
+			if serves, err := served(ctx, d, space); err != nil || !serves {
+				if err != nil {
+					return nil, fmt.Errorf("%w: %s: %w", ErrUnasked, n, err)
+				}
+				continue // nothing of it runs
 			}
-			continue
 		}
 		found, err := inventory(ctx, d, n, space)
-		if err != nil {
+		switch {
+		case err != nil && unusable != nil:
+			return nil, fmt.Errorf("%w: %s has a server of ours, and can't be asked: %w", ErrUnasked, n, unusable)
+		case err != nil:
 			return nil, err
 		}
 		list = append(list, found...)
@@ -38,6 +48,15 @@ func (r *Runtime) List(ctx context.Context, space, runtime string) ([]Spawned, e
 		return strings.Compare(a.Space+"/"+a.Name+"/"+a.Runtime, b.Space+"/"+b.Name+"/"+b.Runtime)
 	})
 	return list, nil
+}
+
+// served reports whether a space, or any with "", has a server.
+func served(ctx context.Context, d Driver, space string) (bool, error) {
+	spaces, err := d.Spaces(ctx)
+	if space == "" {
+		return len(spaces) > 0, err
+	}
+	return slices.Contains(spaces, space), err
 }
 
 func inventory(ctx context.Context, d Driver, runtime, space string) ([]Spawned, error) {

@@ -24,6 +24,7 @@ type order struct {
 	Env     []string `json:"env"` // what the spec and the caller say
 	Cwd     string   `json:"cwd"`
 	Proof   string   `json:"proof"` // where to say what came of it
+	Leave   string   `json:"leave"` // where the starter gives its leave
 }
 
 // proof is what the launcher says before it becomes the agent. It holds the
@@ -35,6 +36,61 @@ type proof struct {
 }
 
 const orderFile = "launch.json"
+
+// leaveExt ends the name of the file by which a starter gives its leave. The
+// starter holds it locked until its pane is named: a launcher whose starter was
+// killed before that must not become an agent that no list shows.
+const leaveExt = ".leave"
+
+// leaveWord is what stands in it then.
+const leaveWord = "go"
+
+// leaveLimit bounds the launcher's wait for it: naming a pane is some calls.
+const leaveLimit = 30 * time.Second
+
+// leave is a starter's side of that file.
+type leave struct {
+	path string
+	lock *flock.Flock
+}
+
+func withhold(path string) (*leave, error) {
+	l := &leave{path, flock.New(path, flock.SetPermissions(0o600))}
+	if ok, err := l.lock.TryLock(); err != nil || !ok {
+		return nil, fmt.Errorf("make a launcher: lock %s: %w", filepath.Base(path), err)
+	}
+	return l, nil
+}
+
+// give lets the launcher become the agent.
+func (l *leave) give() error {
+	if err := os.WriteFile(l.path, []byte(leaveWord), 0o600); err != nil {
+		return fmt.Errorf("start: %w", err)
+	}
+	return l.lock.Unlock()
+}
+
+// end takes the file away: who comes later gets no leave.
+func (l *leave) end() {
+	_ = os.Remove(l.path) // what is left a sweep removes
+	_ = l.lock.Close()
+}
+
+// awaitLeave waits until the starter gives its leave, or is dead.
+func awaitLeave(path string) error {
+	l := flock.New(path, flock.SetFlag(os.O_RDWR), flock.SetPermissions(0o600)) // made by the starter
+	defer l.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), leaveLimit)
+	defer cancel()
+	if _, err := l.TryLockContext(ctx, time.Millisecond); err != nil {
+		return fmt.Errorf("its starter gives no leave: %w", err)
+	}
+	b, err := os.ReadFile(path)
+	if err == nil && string(b) != leaveWord {
+		err = errors.New("its starter was killed")
+	}
+	return err
+}
 
 // writeOrder puts an order into a private folder of its own and returns the
 // file.
@@ -72,6 +128,9 @@ func Launch(file string, environ []string) error {
 		return fmt.Errorf("%w: %w", ErrLaunch, err)
 	}
 	if err = os.RemoveAll(filepath.Dir(file)); err == nil {
+		err = awaitLeave(o.Leave)
+	}
+	if err == nil {
 		err = f.say(proof{PID: os.Getpid()})
 	}
 	if err == nil {

@@ -49,6 +49,7 @@ var (
 	ErrTaken   = errors.New("the name is taken")
 	ErrUnknown = errors.New("no such agent")
 	ErrRunning = errors.New("it still runs")
+	ErrUnasked = errors.New("what runs can't be told")
 )
 
 // preferred is the order in which a runtime is chosen.
@@ -154,18 +155,26 @@ func (r *Runtime) Start(ctx context.Context, s Spec) (Spawned, error) {
 	}
 	word.Close()
 	defer os.Remove(word.Name())
-	file, err := writeOrder(dir, order{Program: program, Command: s.Command, Env: env, Cwd: s.Cwd, Proof: word.Name()})
+	leave, err := withhold(word.Name() + leaveExt)
+	if err != nil {
+		return Spawned{}, err
+	}
+	defer leave.end()
+	file, err := writeOrder(dir, order{Program: program, Command: s.Command, Env: env, Cwd: s.Cwd, Proof: word.Name(), Leave: leave.path})
 	if err != nil {
 		return Spawned{}, err
 	}
 	defer os.RemoveAll(filepath.Dir(file))
 	at := record.At(r.Now())
-	a, err := r.open(ctx, d, Opening{Space: s.Space, Name: s.Name, Cwd: s.Cwd, Layout: s.Layout, Argv: append(slices.Clone(r.Launcher), file), At: at})
+	a, err := r.open(ctx, name, d, Opening{Space: s.Space, Name: s.Name, Cwd: s.Cwd, Layout: s.Layout, Argv: append(slices.Clone(r.Launcher), file), At: at})
 	if err != nil {
 		return Spawned{}, err
 	}
 	a.Runtime, a.StartedAt = name, at
-	if a.PID, err = r.proven(ctx, d, a, word.Name()); err != nil {
+	if err = leave.give(); err == nil {
+		a.PID, err = r.proven(ctx, d, a, word.Name())
+	}
+	if err != nil {
 		return Spawned{}, errors.Join(err, r.tearDown(d, a))
 	}
 	if a.TerminalID == "" { // it is over already
@@ -201,22 +210,56 @@ func (r *Runtime) locked(space string, f func() error) error {
 }
 
 // open starts the space's server, if need be, and opens the pane.
-func (r *Runtime) open(ctx context.Context, d Driver, o Opening) (a Spawned, err error) {
+func (r *Runtime) open(ctx context.Context, chosen string, d Driver, o Opening) (a Spawned, err error) {
 	err = r.locked(o.Space, func() error {
+		if err := r.takenElsewhere(ctx, chosen, o); err != nil {
+			return err
+		}
 		if err := d.Serve(ctx, o.Space); err != nil {
 			return err
 		}
 		list, err := d.List(ctx, o.Space)
+		if err == nil {
+			err = taken(list, o)
+		}
 		if err != nil {
 			return err
-		}
-		if slices.ContainsFunc(list, func(a Spawned) bool { return a.Name == o.Name }) {
-			return fmt.Errorf("%w: %s runs in %s already", ErrTaken, o.Name, o.Space)
 		}
 		a, err = d.Open(ctx, o)
 		return err
 	})
 	return a, err
+}
+
+func taken(list []Spawned, o Opening) error {
+	if slices.ContainsFunc(list, func(a Spawned) bool { return a.Name == o.Name }) {
+		return fmt.Errorf("%w: %s runs in %s already", ErrTaken, o.Name, o.Space)
+	}
+	return nil
+}
+
+// takenElsewhere looks for the name in the other runtimes' servers of the space.
+func (r *Runtime) takenElsewhere(ctx context.Context, chosen string, o Opening) error {
+	for _, n := range Runtimes() {
+		if n == chosen {
+			continue
+		}
+		d, err := driver(n, r.surroundings())
+		if err != nil {
+			return err
+		}
+		serves, err := served(ctx, d, o.Space)
+		if err == nil && serves {
+			var list []Spawned
+			if list, err = d.List(ctx, o.Space); err == nil {
+				err = taken(list, o)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // proven waits until the launcher has become the agent.

@@ -260,6 +260,82 @@ func TestWait(t *testing.T) {
 	})
 }
 
+// Without the program that could tell, as with the PATH of cron, nobody says that
+// an agent exited. Where no server of it runs, a program that is not there is
+// nobody's business.
+func TestAnotherPathThanAtTheStart(t *testing.T) {
+	for _, runtime := range []string{"tmux", "herdr"} {
+		t.Run(runtime, func(t *testing.T) {
+			p := newPlace(t, runtime)
+			a := p.start(p.spec("a1", "sleep", "300"))
+			path := os.Getenv("PATH")
+			t.Setenv("PATH", t.TempDir())
+			want := spawn.ErrUnasked
+			if runtime == "herdr" { // its server can be asked without the program
+				want = spawn.ErrRunning
+			}
+			if err := p.Wait(t.Context(), "s1", "a1", 10*time.Millisecond); !errors.Is(err, want) {
+				t.Errorf("waited for: %v, want %v", err, want)
+			}
+			if list, err := p.List(t.Context(), "", ""); len(list) == 0 && !errors.Is(err, want) {
+				t.Errorf("listed: %+v, %v", list, err)
+			}
+			if err := p.Wait(t.Context(), "s2", "a1", 10*time.Millisecond); err != nil {
+				t.Errorf("of another space: %v", err)
+			}
+			t.Setenv("PATH", path)
+			if err := p.Stop(t.Context(), "s1", "a1", true); err != nil {
+				t.Error(err)
+			}
+			t.Setenv("PATH", t.TempDir())
+			if list, err := p.List(t.Context(), "", ""); err != nil || len(list) > 0 {
+				t.Errorf("when %d is gone: %+v, %v", a.PID, list, err)
+			}
+			t.Setenv("PATH", path)
+		})
+	}
+}
+
+// A server that was killed leaves its socket behind.
+func TestASocketWithoutAServer(t *testing.T) {
+	p := newPlace(t, "tmux")
+	a := p.start(p.spec("a1", "sleep", "300"))
+	server, _, _ := strings.Cut(a.TerminalID, "%")
+	if out, err := exec.Command("kill", "-9", server, fmt.Sprint(a.PID)).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	t.Setenv("PATH", t.TempDir())
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		list, err := p.List(t.Context(), "", "")
+		if err == nil && len(list) == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%+v, %v", list, err)
+		}
+	}
+}
+
+// A name is unique in its space, whichever runtime its agents are run by.
+func TestANameOfAnotherRuntime(t *testing.T) {
+	p := newPlace(t, "herdr") // which has tmux as well
+	p.start(p.spec("a1", "sleep", "300"))
+	s := p.spec("a1", "sleep", "300")
+	s.Runtime = "tmux"
+	if _, err := p.Start(t.Context(), s); !errors.Is(err, spawn.ErrTaken) {
+		t.Errorf("%v", err)
+	}
+	s.Name = "a2"
+	p.start(s)
+	s.Runtime = "herdr"
+	if _, err := p.Start(t.Context(), s); !errors.Is(err, spawn.ErrTaken) {
+		t.Errorf("%v", err)
+	}
+	if err := p.Stop(t.Context(), "s1", "a2", true); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestWhatCannotBeStarted(t *testing.T) {
 	each(t, func(p *place) {
 		bad := filepath.Join(p.work, "bad")

@@ -23,10 +23,15 @@ type Dir string
 
 // Default is the state directory that the environment names:
 // $SESSIONHUB_STATE_DIR, else $XDG_STATE_HOME/sessionhub, else
-// ~/.local/state/sessionhub.
+// ~/.local/state/sessionhub. It is absolute: what is started with a path in it
+// may run elsewhere.
 func Default(getenv func(string) string) (Dir, error) {
 	if d := getenv("SESSIONHUB_STATE_DIR"); d != "" {
-		return Dir(d), nil
+		abs, err := filepath.Abs(d)
+		if err != nil {
+			return "", fmt.Errorf("state directory: %w", err)
+		}
+		return Dir(abs), nil
 	}
 	if d := getenv("XDG_STATE_HOME"); filepath.IsAbs(d) {
 		return Dir(filepath.Join(d, "sessionhub")), nil

@@ -16,11 +16,16 @@ func env(pairs ...string) func(string) string {
 }
 
 func TestDefault(t *testing.T) {
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		env  func(string) string
 		want string
 	}{
 		{env("SESSIONHUB_STATE_DIR", "/s", "HOME", "/h"), "/s"},
+		{env("SESSIONHUB_STATE_DIR", "s/", "HOME", "/h"), here + "/s"},
 		{env("XDG_STATE_HOME", "/x", "HOME", "/h"), "/x/sessionhub"},
 		{env("XDG_STATE_HOME", "relative", "HOME", "/h"), "/h/.local/state/sessionhub"},
 		{env("HOME", "/h"), "/h/.local/state/sessionhub"},

@@ -52,6 +52,8 @@ func exitCode(ctx context.Context, err error) int {
 	var f *Failure
 	var c coder
 	switch {
+	case errors.Is(err, errInterrupted): // whatever its verb makes of it
+		return ExitInterrupted
 	case errors.As(err, &f):
 		return f.Code
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:

@@ -77,9 +77,11 @@ type Call struct {
 	Version   Version
 }
 
-// Main runs the tool as a process: SIGINT and SIGTERM end the context.
+// Main runs the tool as a process: SIGINT and SIGTERM end the context. A second
+// SIGINT ends a process that does not heed it, as one that waits for a file.
 func Main(t Tool) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, func() { signal.Reset(os.Interrupt) })
 	code := t.Run(ctx, Env{Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv})
 	stop()
 	os.Exit(code)

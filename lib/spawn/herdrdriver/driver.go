@@ -67,6 +67,9 @@ func (d *driver) run(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, bin, args...)
 	cmd.Env, cmd.WaitDelay = d.Environ, time.Second
 	out, err := cmd.CombinedOutput()
+	if ctx.Err() != nil { // not who ended it, but why
+		err = ctx.Err()
+	}
 	if err != nil {
 		return string(out), fmt.Errorf("herdr %s: %w: %s", strings.Join(args, " "), err, text.Cut(text.Line(string(out)), 200))
 	}
@@ -182,7 +185,11 @@ func said(log string) string {
 
 // Spaces are the sessions of ours that have a server.
 func (d *driver) Spaces(ctx context.Context) ([]string, error) {
-	root := filepath.Dir(filepath.Dir(d.client("x").Socket))
+	socket := d.client("x").Socket
+	if socket == "" { // without HOME there is no place for one
+		return nil, nil
+	}
+	root := filepath.Dir(filepath.Dir(socket))
 	entries, err := os.ReadDir(root)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil

@@ -10,12 +10,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"sessionhub/lib/record"
@@ -56,6 +58,9 @@ func (d *driver) run(ctx context.Context, space string, args ...string) (string,
 	var out, errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
+	if ctx.Err() != nil { // not who ended it, but why
+		err = ctx.Err()
+	}
 	said := strings.TrimSpace(errs.String())
 	switch {
 	case err == nil:
@@ -74,7 +79,10 @@ func (d *driver) Available(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, "tmux", "-V").Output()
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		return "", fmt.Errorf("tmux -V: %w", ctx.Err())
+	case err != nil:
 		return "", fmt.Errorf("tmux is not there: %w", err)
 	}
 	version := strings.TrimSpace(strings.TrimPrefix(string(out), "tmux "))
@@ -207,13 +215,19 @@ func (d *driver) List(ctx context.Context, space string) ([]spawn.Spawned, error
 // Process is known from the list.
 func (d *driver) Process(_ context.Context, a spawn.Spawned) (int, error) { return a.PID, nil }
 
-// Spaces are the sockets of ours.
-func (d *driver) Spaces(context.Context) ([]string, error) {
+// sockets is the folder of tmux's sockets.
+func (d *driver) sockets() string {
 	root := d.Getenv("TMUX_TMPDIR")
 	if root == "" {
 		root = "/tmp"
 	}
-	entries, err := os.ReadDir(filepath.Join(root, fmt.Sprintf("tmux-%d", os.Getuid())))
+	return filepath.Join(root, fmt.Sprintf("tmux-%d", os.Getuid()))
+}
+
+// Spaces are the sockets of ours at which somebody listens: a server that was
+// killed leaves its behind.
+func (d *driver) Spaces(ctx context.Context) ([]string, error) {
+	entries, err := os.ReadDir(d.sockets())
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -223,11 +237,23 @@ func (d *driver) Spaces(context.Context) ([]string, error) {
 	var list []string
 	for _, e := range entries {
 		space, ours := strings.CutPrefix(e.Name(), prefix)
-		if ours && spawn.CheckName("space", space) == nil {
+		if ours && spawn.CheckName("space", space) == nil && d.listens(ctx, e.Name()) {
 			list = append(list, space)
 		}
 	}
 	return list, nil
+}
+
+// listens reports whether a server listens at a socket. In doubt it does.
+func (d *driver) listens(ctx context.Context, name string) bool {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	var to net.Dialer
+	c, err := to.DialContext(ctx, "unix", filepath.Join(d.sockets(), name))
+	if err == nil {
+		c.Close()
+	}
+	return !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, os.ErrNotExist)
 }
 
 // Type types text, and Enter after it.
@@ -263,11 +289,7 @@ func (d *driver) Quit(ctx context.Context, space string) error {
 	if err != nil && !errors.Is(err, errNoServer) {
 		return err
 	}
-	root := d.Getenv("TMUX_TMPDIR")
-	if root == "" {
-		root = "/tmp"
-	}
-	err = os.Remove(filepath.Join(root, fmt.Sprintf("tmux-%d", os.Getuid()), prefix+space))
+	err = os.Remove(filepath.Join(d.sockets(), prefix+space))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
