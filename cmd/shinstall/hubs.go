@@ -104,22 +104,9 @@ func askCode(ctx context.Context, c *front.Call) (string, error) {
 	if c.Interactive() {
 		fmt.Fprint(c.Stderr, "The code that shhub pair prints on the hub's machine: ")
 	}
-	type line struct {
-		text string
-		err  error
+	code, err := bufio.NewReader(c.Input(ctx)).ReadString('\n')
+	if errors.Is(err, io.EOF) {
+		err = nil
 	}
-	read := make(chan line, 1)
-	go func() { // a terminal's read does not end with the context
-		s, err := bufio.NewReader(c.Stdin).ReadString('\n')
-		if errors.Is(err, io.EOF) {
-			err = nil
-		}
-		read <- line{s, err}
-	}()
-	select {
-	case l := <-read:
-		return l.text, l.err
-	case <-ctx.Done():
-		return "", ctx.Err()
-	}
+	return code, err
 }

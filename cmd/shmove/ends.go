@@ -94,7 +94,9 @@ func carryOut(ctx context.Context, c *front.Call, actions []record.Action, f fun
 		return front.Usage("a claim is read from standard input; no arguments are wanted, not %q", c.Args[0])
 	}
 	var claim record.Claim
-	if err := json.NewDecoder(c.Stdin).Decode(&claim); err != nil {
+	if err := json.NewDecoder(c.Input(ctx)).Decode(&claim); ctx.Err() != nil {
+		return ctx.Err()
+	} else if err != nil {
 		return front.Fail(front.ExitData, fmt.Errorf("claim: %w", record.Explain(err)))
 	}
 	if err := claim.Validate(); err != nil {

@@ -57,7 +57,7 @@ for it.`,
 		Flags: func(fs *flag.FlagSet) {
 			fs.StringVar(&fingerprint, "fingerprint", "", "the `fingerprint` that the key must have, as SHA256:…")
 		},
-		Run:   func(_ context.Context, c *front.Call) error { return trust(c, fingerprint) },
+		Run:   func(ctx context.Context, c *front.Call) error { return trust(ctx, c, fingerprint) },
 		Files: []string{"keys.json           the pinned keys", "keys.offered.json   keys that were shown and refused"},
 		Examples: []front.Example{
 			{Line: "ssh laptop shmove key | shmove key trust laptop", For: "a key that ssh vouches for"},
@@ -73,7 +73,7 @@ for it.`,
 // maxKeyInput bounds a key record; one has some 2 KiB.
 const maxKeyInput = 64 << 10
 
-func trust(c *front.Call, fingerprint string) error {
+func trust(ctx context.Context, c *front.Call, fingerprint string) error {
 	if len(c.Args) != 1 {
 		return front.Usage("one machine is wanted, not %d", len(c.Args))
 	}
@@ -85,7 +85,7 @@ func trust(c *front.Call, fingerprint string) error {
 	if err != nil {
 		return err
 	}
-	key, err := givenKey(c)
+	key, err := givenKey(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -104,11 +104,11 @@ func trust(c *front.Call, fingerprint string) error {
 }
 
 // givenKey is the key on standard input; nil without any.
-func givenKey(c *front.Call) (*record.MoveKey, error) {
+func givenKey(ctx context.Context, c *front.Call) (*record.MoveKey, error) {
 	if c.Interactive() {
 		return nil, nil
 	}
-	b, err := io.ReadAll(io.LimitReader(c.Stdin, maxKeyInput+1))
+	b, err := io.ReadAll(io.LimitReader(c.Input(ctx), maxKeyInput+1))
 	if err != nil {
 		return nil, fmt.Errorf("read the key: %w", err)
 	}
