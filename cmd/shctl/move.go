@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -154,9 +155,20 @@ func stepWords(m record.Move) string {
 		record.MovePacking:   from + " packs it up",
 		record.MoveUploaded:  "waits for " + to + size,
 		record.MoveUnpacking: to + " unpacks it" + size,
-		record.MoveStarting:  text.Line(m.Detail),
+		record.MoveStarting:  onSince(m.Detail),
 	}[m.State]
 	return string(m.State) + ": " + words
+}
+
+// onSince is the hub's "on MACHINE since TIME" with the time as people here read
+// it; a detail of another form stays as it is.
+func onSince(detail string) string {
+	if on, at, ok := strings.Cut(detail, " since "); ok {
+		if t, err := time.Parse(time.RFC3339, at); err == nil {
+			return text.Line(on) + " since " + clock(record.At(t))
+		}
+	}
+	return text.Line(detail)
 }
 
 // byteCount is a size for people.

@@ -42,7 +42,7 @@ type Client struct {
 // the token would travel in the clear.
 func New(conf config.Config, token string) (*Client, error) {
 	if conf.ServerURL == "" {
-		return nil, fmt.Errorf("%w: server_url is not configured", config.ErrInvalid)
+		return nil, fmt.Errorf("%w: server_url is not configured: shinstall hub, or shinstall join URL, writes it", config.ErrInvalid)
 	}
 	u, err := url.Parse(conf.ServerURL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
