@@ -182,7 +182,7 @@ func (t Tool) run(ctx context.Context, env Env, path []string, verb Verb, rest [
 	}
 	args, err := reorder(fs, rest)
 	if err != nil {
-		return Fail(ExitUsage, err)
+		return usage(path, err)
 	}
 	cmd := &ffcli.Command{
 		Name:    verb.Name,
@@ -197,7 +197,7 @@ func (t Tool) run(ctx context.Context, env Env, path []string, verb Verb, rest [
 		UsageFunc: func(*ffcli.Command) string { return "" },
 	}
 	if err := cmd.Parse(args); err != nil {
-		return usage(err)
+		return usage(path, err)
 	}
 	return cmd.Run(ctx)
 }
@@ -218,10 +218,17 @@ func unknownVerb(verb Verb, word string) error {
 	return Fail(ExitUsage, fmt.Errorf("%q is none of %s", word, strings.Join(verbNames(verb.Verbs), ", ")))
 }
 
-func usage(err error) error {
+// usage is an error of the flags, spelled as the help spells them: the flag
+// package names each with one dash.
+func usage(path []string, err error) error {
 	if errors.Is(err, flag.ErrHelp) {
 		return err
 	}
 	msg := strings.TrimPrefix(err.Error(), "error parsing commandline arguments: ")
-	return Fail(ExitUsage, errors.New(msg))
+	if name, ok := strings.CutPrefix(msg, "flag provided but not defined: -"); ok {
+		msg = fmt.Sprintf("there is no flag --%s: %s --help lists them", name, strings.Join(path, " "))
+	} else if name, ok := strings.CutPrefix(msg, "flag needs an argument: -"); ok {
+		msg = fmt.Sprintf("--%s wants a value: see %s --help", name, strings.Join(path, " "))
+	}
+	return Fail(ExitUsage, errors.New(strings.Replace(msg, " for flag -", " for --", 1)))
 }

@@ -127,9 +127,9 @@ func TestExitStatus(t *testing.T) {
 		{"done", []string{"do"}, "", 0, ""},
 		{"no verb", nil, "", ExitUsage, "VERBS"},
 		{"unknown verb", []string{"what"}, "", ExitUsage, `shx: "what" is none of`},
-		{"unknown flag", []string{"do", "--what"}, "", ExitUsage, "shx: do: flag provided but not defined: -what\n"},
-		{"flag without its value", []string{"do", "--wait"}, "", ExitUsage, "needs an argument"},
-		{"a wrong value", []string{"do", "--wait", "soon"}, "", ExitUsage, "soon"},
+		{"unknown flag", []string{"do", "--what"}, "", ExitUsage, "shx: do: there is no flag --what: shx do --help lists them\n"},
+		{"flag without its value", []string{"do", "--wait"}, "", ExitUsage, "shx: do: --wait wants a value: see shx do --help\n"},
+		{"a wrong value", []string{"do", "--wait", "soon"}, "", ExitUsage, `"soon" for --wait`},
 		{"failed", []string{"fail"}, "", ExitFailed, "shx: fail: line one\n"},
 		{"busy", []string{"busy"}, "", ExitBusy, "held by another"},
 		{"bad configuration", []string{"do"}, bad, ExitConfig, `"nonsense" is not a setting`},
@@ -157,6 +157,9 @@ func TestHelpTellsEverything(t *testing.T) {
 		if r := run(t, env, args...); r.code != 0 || !strings.Contains(r.out, "list") {
 			t.Errorf("%q: exit %d, %q", args, r.code, r.out)
 		}
+	}
+	if n := strings.Count(run(t, env, "do", "--help").out, "75  busy"); n != 1 {
+		t.Errorf("a status is told %d times", n)
 	}
 	if r := run(t, env, "--version"); !strings.HasPrefix(r.out, "shx devel (") {
 		t.Errorf("version %q", r.out)
