@@ -319,7 +319,7 @@ func (h *Hub) Look(ctx context.Context) Part {
 	p := Part{Part: h.Name(), State: Missing, Do: "shinstall hub, on the one machine that is to run the hub"}
 	m, why := h.Manager(ctx)
 	if m == nil {
-		p.Detail, p.Do, p.Facts = why, "shhub serve, under what keeps programs running here", HubFacts{Why: why}
+		p.Detail, p.Do, p.Facts = why, "keep shhub serve running by what runs programs here: shinstall hub prints the whole command", HubFacts{Why: why}
 		if d, err := h.Account.open(h.Name()); err == nil {
 			if at := h.byHand(ctx, d); at != "" {
 				p.Detail += "; a hub that is no service answers at " + at

@@ -24,7 +24,7 @@ func testTool(got *Call, wait *time.Duration, list *bool) Tool {
 			Run:      func(_ context.Context, c *Call) error { *got = *c; return nil },
 			Examples: []Example{{"shx do --list a", "list a"}},
 			Files:    []string{"queue.jsonl  the queue"},
-			Exits:    []Exit{{ExitBusy, "busy"}}},
+			Exits:    []Exit{{ExitBusy, "busy"}, {ExitBusy, "not now"}}},
 		{Name: "fail", Flags: func(fs *flag.FlagSet) { fs.Var(new(Wait), "wait", "wait, or for at most `TIME`") },
 			Run: func(context.Context, *Call) error { return errors.New("line one") }},
 		{Name: "inbox", Run: func(context.Context, *Call) error { return errors.New("inbox: no hub") }},
@@ -148,7 +148,7 @@ func TestExitStatus(t *testing.T) {
 func TestHelpTellsEverything(t *testing.T) {
 	env := map[string]string{"HOME": t.TempDir()}
 	r := run(t, env, "do", "--help")
-	for _, want := range []string{"shx do [flags] A B", "--wait LONG", "$SESSIONHUB_SERVER_URL", "EXAMPLES", "FILES", "EXIT STATUS", "75  busy"} {
+	for _, want := range []string{"shx do [flags] A B", "--wait LONG", "$SESSIONHUB_SERVER_URL", "EXAMPLES", "FILES", "EXIT STATUS", "75  busy; or not now"} {
 		if r.code != 0 || !strings.Contains(r.out, want) {
 			t.Errorf("help lacks %q (exit %d):\n%s", want, r.code, r.out)
 		}
@@ -158,7 +158,7 @@ func TestHelpTellsEverything(t *testing.T) {
 			t.Errorf("%q: exit %d, %q", args, r.code, r.out)
 		}
 	}
-	if n := strings.Count(run(t, env, "do", "--help").out, "75  busy"); n != 1 {
+	if n := strings.Count(run(t, env, "do", "--help").out, "   75  "); n != 1 {
 		t.Errorf("a status is told %d times", n)
 	}
 	if r := run(t, env, "--version"); !strings.HasPrefix(r.out, "shx devel (") {
