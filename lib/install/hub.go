@@ -193,7 +193,7 @@ func (h *Hub) tokenDoubts(d *desk) error {
 func (h *Hub) token(ctx context.Context, r *Run, d *desk, t token, up bool, args []string) error {
 	if t.value != "" {
 		if !up {
-			r.Unchanged(t.kind, "%s is there; the hub does not run, so it is not proved", t.path)
+			r.Unchanged(t.kind, "%s is there; no hub was reached, so it is not proved", t.path)
 			return nil
 		}
 		err := d.prove(ctx, h.url(), d.machine(), t)

@@ -30,6 +30,10 @@ func (h *Hub) run(ctx context.Context, r *Run, d *desk) (up bool, err error) {
 	}
 	if m == nil {
 		answers, err := h.ask(ctx, d)
+		if hubclient.Untrusted(err) {
+			r.Note("service", "%v", err)
+			return false, nil
+		}
 		if err != nil {
 			r.tell(Step{Step: "service", Outcome: Noted, Command: Command{Argv: job.Argv}.Line(),
 				Detail: "no service was made, as " + why + ": keep this running by what runs programs here, then run shinstall hub again to prove the tokens"})

@@ -230,5 +230,8 @@ func usage(path []string, err error) error {
 	} else if name, ok := strings.CutPrefix(msg, "flag needs an argument: -"); ok {
 		msg = fmt.Sprintf("--%s wants a value: see %s --help", name, strings.Join(path, " "))
 	}
+	if rest, ok := strings.CutPrefix(msg, "invalid boolean value "); ok {
+		msg = "invalid value " + strings.Replace(rest, " for -", " for --", 1)
+	}
 	return Fail(ExitUsage, errors.New(strings.Replace(msg, " for flag -", " for --", 1)))
 }
