@@ -43,7 +43,7 @@ one back until its bundle is uploaded.`,
 			fs.Var(&o.wait, "wait", "wait for the outcome, or for at most `TIME` of it [$SESSIONHUB_WAIT]")
 			fs.BoolVar(&o.json, "json", false, "JSON, also on a terminal")
 			fs.StringVar(&o.post.To, "to", "", "the `machine` to move it to")
-			fs.BoolVar(&o.post.Worktree, "worktree", false, "make a work tree of its own there where the clone is in use")
+			fs.BoolVar(&o.post.Worktree, "worktree", false, "make a work tree of its own there where the clone is in use, and on another branch")
 			fs.BoolVar(&o.post.StopBackground, "stop-background", false, "end the session's background work instead of waiting for it")
 			fs.StringVar(&o.status, "status", "", "tell how the move with this `ID` stands")
 		},
