@@ -218,7 +218,7 @@ its whole id, as they printed it.`,
 
 func ofRequest(ctx context.Context, c *front.Call, w wish) (*asker, record.Request, error) {
 	if len(c.Args) != 1 {
-		return nil, record.Request{}, front.Usage("one request's id is wanted")
+		return nil, record.Request{}, front.Usage("one id is wanted, as it was printed when it was asked for")
 	}
 	a, err := newAsker(c, w)
 	if err != nil {
