@@ -44,7 +44,8 @@ func (h *Hub) run(ctx context.Context, r *Run, d *desk) (up bool, err error) {
 				Detail: fmt.Sprintf("a hub of version %s answers at %s, and %s is installed: end it, and run it again by what runs programs here", answers, h.url(), version)})
 			return true, nil
 		}
-		r.Unchanged("service", "a hub answers at %s (no service was made, as %s)", h.url(), why)
+		r.tell(Step{Step: "service", Outcome: Unchanged, Command: Command{Argv: job.Argv}.Line(), // with words that the one that runs may lack
+			Detail: fmt.Sprintf("a hub answers at %s (no service was made, as %s: this is how it is to be run)", h.url(), why)})
 		return true, nil
 	}
 	return h.serve(ctx, r, d, m, job, version)

@@ -230,6 +230,9 @@ func usage(path []string, err error) error {
 	} else if name, ok := strings.CutPrefix(msg, "flag needs an argument: -"); ok {
 		msg = fmt.Sprintf("--%s wants a value: see %s --help", name, strings.Join(path, " "))
 	}
+	if said, ok := strings.CutSuffix(msg, ": parse error"); ok { // all that it says of a number or a time
+		msg = fmt.Sprintf("%s: see %s --help", said, strings.Join(path, " "))
+	}
 	if rest, ok := strings.CutPrefix(msg, "invalid boolean value "); ok {
 		msg = "invalid value " + strings.Replace(rest, " for -", " for --", 1)
 	}

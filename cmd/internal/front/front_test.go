@@ -130,7 +130,7 @@ func TestExitStatus(t *testing.T) {
 		{"unknown flag", []string{"do", "--what"}, "", ExitUsage, "shx: do: there is no flag --what: shx do --help lists them\n"},
 		{"flag without its value", []string{"do", "--wait"}, "", ExitUsage, "shx: do: --wait wants a value: see shx do --help\n"},
 		{"no time to wait", []string{"fail", "--wait=soon"}, "", ExitUsage, `shx: fail: invalid value "soon" for --wait: a time is wanted, such as 20s or 5m`},
-		{"a wrong value", []string{"do", "--wait", "soon"}, "", ExitUsage, `"soon" for --wait`},
+		{"a wrong value", []string{"do", "--wait", "soon"}, "", ExitUsage, `shx: do: invalid value "soon" for --wait: see shx do --help`},
 		{"failed", []string{"fail"}, "", ExitFailed, "shx: fail: line one\n"},
 		{"busy", []string{"busy"}, "", ExitBusy, "held by another"},
 		{"bad configuration", []string{"do"}, bad, ExitConfig, `"nonsense" is not a setting`},
