@@ -41,7 +41,7 @@ build: need-go
 	@for t in $(TOOLS) $(HELPERS); do $(GOBUILD) -o bin/$$t ./cmd/$$t || exit 1; done
 
 install: build
-	install -d '$(DESTDIR)$(PREFIX)/bin' '$(DESTDIR)$(PREFIX)/share/man/man1' \
+	@install -d '$(DESTDIR)$(PREFIX)/bin' '$(DESTDIR)$(PREFIX)/share/man/man1' \
 	  '$(DESTDIR)$(PREFIX)/share/bash-completion/completions' '$(DESTDIR)$(PREFIX)/share/zsh/site-functions' '$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d'
 	@for t in $(TOOLS); do \
 	  install -m 755 bin/$$t '$(DESTDIR)$(PREFIX)/bin/'.$$t.new && mv -f '$(DESTDIR)$(PREFIX)/bin/'.$$t.new '$(DESTDIR)$(PREFIX)/bin/'$$t && \
@@ -53,9 +53,10 @@ install: build
 	done
 	@for t in $(HELPERS); do \
 	  install -m 755 bin/$$t '$(DESTDIR)$(PREFIX)/bin/'.$$t.new && mv -f '$(DESTDIR)$(PREFIX)/bin/'.$$t.new '$(DESTDIR)$(PREFIX)/bin/'$$t || exit 1; \
+	  echo "installed $(DESTDIR)$(PREFIX)/bin/$$t"; \
 	done
-	@echo 'now hook it up: $(PREFIX)/bin/shinstall hub plugin hooks mcp revive, or join URL in place of hub (--dry-run shows what that changes)'
-	@echo 'then, and after every upgrade once more: $(PREFIX)/bin/shinstall doctor'
+	@echo 'now hook it up, and after every upgrade once more: $(PREFIX)/bin/shinstall hub plugin hooks mcp revive, or join URL in place of hub (--dry-run shows what that changes)'
+	@echo 'then ask whether all is well: $(PREFIX)/bin/shinstall doctor'
 
 uninstall:
 	@[ -n '$(DESTDIR)' ] || [ ! -e "$${XDG_DATA_HOME:-$$HOME/.local/share}/sessionhub/herdr-plugin" ] || \
@@ -66,7 +67,7 @@ uninstall:
 	@[ -n '$(DESTDIR)' ] || { [ ! -e "$${XDG_CONFIG_HOME:-$$HOME/.config}/systemd/user/sessionhub-revive.timer" ] && \
 	  [ ! -e "$$HOME/Library/LaunchAgents/sessionhub.revive.plist" ] && ! crontab -l 2>/dev/null | grep -q '# by shinstall revive$$'; } || \
 	  { echo 'make: uninstall: a timer runs shrevive: first run shinstall revive --remove' >&2; exit 1; }
-	@for t in $(HELPERS); do rm -f '$(DESTDIR)$(PREFIX)/bin/'$$t; done
+	@for t in $(HELPERS); do rm -f '$(DESTDIR)$(PREFIX)/bin/'$$t && echo "removed $(DESTDIR)$(PREFIX)/bin/$$t" || exit 1; done
 	@for t in $(TOOLS); do \
 	  rm -f '$(DESTDIR)$(PREFIX)/bin/'$$t '$(DESTDIR)$(PREFIX)/share/man/man1/'$$t.1 \
 	    '$(DESTDIR)$(PREFIX)/share/bash-completion/completions/'$$t '$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_'$$t \

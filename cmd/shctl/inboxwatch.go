@@ -22,6 +22,7 @@ type inboxPane struct {
 	c    *front.Call
 	hub  *hubclient.Client
 	json bool
+	keys bool // are taken, so they are told
 
 	list  []record.InboxEntry
 	asked []record.Session // what they ask
@@ -36,7 +37,7 @@ func watchInbox(ctx context.Context, c *front.Call, hub *hubclient.Client, asJSO
 		restore, err := front.Cbreak(tty)
 		if err == nil { // without single keys it is a list all the same
 			defer restore()
-			l.keys = readKeys(tty)
+			l.keys, p.keys = readKeys(tty), true
 		}
 	}
 	return l.redraw(ctx)
@@ -75,7 +76,11 @@ func (p *inboxPane) chosen() int {
 
 func (p *inboxPane) draw() error {
 	if p.json || !p.c.Terminal() || len(p.list) == 0 {
-		return drawInbox(p.c, p.list, p.asked, p.json)
+		if err := drawInbox(p.c, p.list, p.asked, p.json); err != nil || !p.keys {
+			return err
+		}
+		_, err := fmt.Fprintln(p.c.Stdout, "\nq ends")
+		return err
 	}
 	t := inboxTable()
 	for i, e := range p.list {
@@ -96,6 +101,8 @@ func (p *inboxPane) draw() error {
 	}
 	if p.said != "" {
 		fmt.Fprintln(p.c.Stdout, text.Line(p.said))
+	} else if p.keys {
+		fmt.Fprintln(p.c.Stdout, "↑ ↓ · Enter goes there · r marks as read · q ends")
 	}
 	return nil
 }

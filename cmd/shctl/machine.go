@@ -41,7 +41,7 @@ func machineHub(c *front.Call) (*hubclient.Client, error) {
 	}
 	token, err := conf.MachineToken()
 	if err != nil {
-		return nil, fmt.Errorf("%w (shhub token add --machine NAME makes one)", err)
+		return nil, fmt.Errorf("%w (shinstall hub, or shinstall join URL, gets one)", err)
 	}
 	return hubclient.New(conf, token)
 }

@@ -40,12 +40,15 @@ func hubExits(more ...front.Exit) []front.Exit {
 
 // connect is a client with its owner's token.
 func connect(c *front.Call) (*hubclient.Client, error) {
+	if c.Config.ServerURL == "" { // comes before a token, which is of no use without
+		return hubclient.New(c.Config, "")
+	}
 	token, err := c.Config.UserToken()
 	if err != nil {
-		return nil, fmt.Errorf("%w (shhub token add --user NAME makes one)", err)
+		return nil, fmt.Errorf("%w (on the hub's machine shhub token add --user NAME prints one)", err)
 	}
 	if strings.HasPrefix(token, "shm_") {
-		return nil, front.Fail(front.ExitNotAllowed, fmt.Errorf("%s holds a machine's token; a user's is wanted (shhub token add --user NAME makes one)", c.Config.UserTokenFile))
+		return nil, front.Fail(front.ExitNotAllowed, fmt.Errorf("%s holds a machine's token; a user's is wanted (on the hub's machine shhub token add --user NAME prints one)", c.Config.UserTokenFile))
 	}
 	return hubclient.New(c.Config, token)
 }

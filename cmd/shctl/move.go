@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -42,7 +43,7 @@ one back until its bundle is uploaded.`,
 			fs.Var(&o.wait, "wait", "wait for the outcome, or for at most `TIME` of it [$SESSIONHUB_WAIT]")
 			fs.BoolVar(&o.json, "json", false, "JSON, also on a terminal")
 			fs.StringVar(&o.post.To, "to", "", "the `machine` to move it to")
-			fs.BoolVar(&o.post.Worktree, "worktree", false, "make a work tree of its own there where the clone is in use")
+			fs.BoolVar(&o.post.Worktree, "worktree", false, "make a work tree of its own there where the clone is in use, and on another branch")
 			fs.BoolVar(&o.post.StopBackground, "stop-background", false, "end the session's background work instead of waiting for it")
 			fs.StringVar(&o.status, "status", "", "tell how the move with this `ID` stands")
 		},
@@ -154,9 +155,20 @@ func stepWords(m record.Move) string {
 		record.MovePacking:   from + " packs it up",
 		record.MoveUploaded:  "waits for " + to + size,
 		record.MoveUnpacking: to + " unpacks it" + size,
-		record.MoveStarting:  text.Line(m.Detail),
+		record.MoveStarting:  onSince(m.Detail),
 	}[m.State]
 	return string(m.State) + ": " + words
+}
+
+// onSince is the hub's "on MACHINE since TIME" with the time as people here read
+// it; a detail of another form stays as it is.
+func onSince(detail string) string {
+	if on, at, ok := strings.Cut(detail, " since "); ok {
+		if t, err := time.Parse(time.RFC3339, at); err == nil {
+			return text.Line(on) + " since " + clock(record.At(t))
+		}
+	}
+	return text.Line(detail)
 }
 
 // byteCount is a size for people.

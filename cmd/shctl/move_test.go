@@ -2,6 +2,7 @@ package main
 
 import (
 	"testing"
+	"time"
 
 	"sessionhub/lib/record"
 )
@@ -27,6 +28,20 @@ func TestStepWords(t *testing.T) {
 		m := record.Move{From: "tower", To: "laptop", State: c.state, Bundle: c.bundle, Transfer: c.transfer}
 		if got := stepWords(m); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
+
+// When the target began is told by the clock of whoever reads it.
+func TestOnSince(t *testing.T) {
+	at := time.Now().Add(-time.Minute).Truncate(time.Second)
+	for detail, want := range map[string]string{
+		"on laptop since " + record.At(at).String(): "on laptop since " + at.Format("15:04:05"),
+		"on laptop since lunch":                     "on laptop since lunch",
+		"it takes its time":                         "it takes its time",
+	} {
+		if got := onSince(detail); got != want {
+			t.Errorf("of %q: %q, want %q", detail, got, want)
 		}
 	}
 }

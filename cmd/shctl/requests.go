@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -202,7 +203,8 @@ its whole id, as they printed it.`,
 			if a.w.json || !c.Terminal() {
 				return front.PrintJSON(c.Stdout, r)
 			}
-			fmt.Fprintf(c.Stdout, "%s for %s on %s, asked %s: %s %s %s\n", r.Action, cmp.Or(short(r.Session), "a new session"), text.Line(r.Machine), clock(r.CreatedAt), r.State, text.Line(r.Detail), text.Line(r.URL))
+			fmt.Fprintf(c.Stdout, "%s for %s on %s, asked %s: %s\n", r.Action, cmp.Or(short(r.Session), "a new session"), text.Line(r.Machine), clock(r.CreatedAt),
+				strings.Join(strings.Fields(string(r.State)+" "+text.Line(r.Detail)+" "+text.Line(r.URL)), " "))
 			return nil
 		},
 		Exits: hubExits(
@@ -216,7 +218,7 @@ its whole id, as they printed it.`,
 
 func ofRequest(ctx context.Context, c *front.Call, w wish) (*asker, record.Request, error) {
 	if len(c.Args) != 1 {
-		return nil, record.Request{}, front.Usage("one request's id is wanted")
+		return nil, record.Request{}, front.Usage("one id is wanted, as it was printed when it was asked for")
 	}
 	a, err := newAsker(c, w)
 	if err != nil {

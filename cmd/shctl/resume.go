@@ -97,7 +97,7 @@ func pickSession(ctx context.Context, a *asker, plain bool) (record.Session, err
 	}
 	p := &picker{title: "Resume which session?", rows: make([]string, len(over))}
 	for i, s := range over {
-		p.rows[i] = fmt.Sprintf("%s  %s  %s  %s", text.Line(cmpTitle(s)), text.Line(s.Machine), text.Line(s.Cwd), age(s.Since))
+		p.rows[i] = fmt.Sprintf("%s  %s  %s  %s", text.Line(cmpTitle(s)), text.Line(s.Machine), where(a.c, s), age(s.Since))
 	}
 	n, err := p.choose(ctx, a.c, plain)
 	if err != nil {

@@ -88,9 +88,9 @@ func find(list []record.Session, arg string) (record.Session, error) {
 		return matches[0], nil
 	case 0:
 		if len(arg) < minPrefix {
-			return record.Session{}, fmt.Errorf("%q names no session (the beginning of an id has at least %d characters)", text.Line(arg), minPrefix)
+			return record.Session{}, fmt.Errorf("%q names no session: shctl status --all lists them (the beginning of an id has at least %d characters)", text.Line(arg), minPrefix)
 		}
-		return record.Session{}, fmt.Errorf("%q names no session", text.Line(arg))
+		return record.Session{}, fmt.Errorf("%q names no session: shctl status --all lists them", text.Line(arg))
 	}
 	var names []string
 	for _, s := range matches {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 
 	"sessionhub/cmd/internal/front"
 	"sessionhub/lib/hub/store"
@@ -14,10 +13,14 @@ func backupVerb() front.Verb {
 	var db string
 	return front.Verb{
 		Name: "backup", Args: "[flags] FILE", Short: "write a consistent copy while the hub runs",
-		Long: `Writes a copy of the database to FILE (0600), whole or not at all; an older FILE
-is replaced. To restore it, stop the hub and put the copy in the database's
-place. Bundles of moves that are under way are not in it: such a move fails when
-a restored hub starts, and its session is restarted where it was.`,
+		Long: `Writes a copy of the database to FILE (0600), whole or not at all; an older backup
+is replaced, any other file is not.
+
+To restore it, stop the hub, move hub.db, hub.db-wal and hub.db-shm away, copy FILE
+to hub.db, and start the hub. A -wal file that stays beside a copy damages it.
+
+Bundles of moves that are under way are not in it: such a move fails when a
+restored hub starts, and its session is restarted where it was.`,
 		Flags: func(fs *flag.FlagSet) { dbFlag(fs, &db) },
 		Run: func(ctx context.Context, c *front.Call) error {
 			if len(c.Args) != 1 {
@@ -28,13 +31,17 @@ a restored hub starts, and its session is restarted where it was.`,
 				return err
 			}
 			defer s.Close()
-			if err := s.Backup(ctx, c.Args[0]); err != nil {
+			err = s.Backup(ctx, c.Args[0])
+			if errors.Is(err, store.ErrTarget) {
+				return front.Fail(front.ExitData, err)
+			}
+			if err != nil {
 				return err
 			}
 			return front.PrintJSON(c.Stdout, map[string]string{"backup": c.Args[0]})
 		},
-		Examples: []front.Example{{Line: "shhub backup hub-$(date +%F).db", For: "from cron"}},
-		Exits:    dbExits(),
+		Examples: []front.Example{{Line: "shhub backup hub-$(date +%F).db", For: "now"}},
+		Exits:    append(dbExits(), front.Exit{Code: front.ExitData, When: "FILE is the database itself, or is there and is no backup"}),
 	}
 }
 
@@ -57,7 +64,7 @@ whose bundle is missing fails when the hub starts, and stray files go then.`,
 			if err := front.PrintJSON(c.Stdout, r); err != nil || r.Sound {
 				return err
 			}
-			return fmt.Errorf("%d things are wrong: stop the hub, keep this file, and restore the last backup", len(r.Wrong))
+			return errors.New("it is not sound: stop the hub, move the file and its -wal and -shm away, keep them, and restore the last backup (shhub backup --help)")
 		},
 		Exits: append(dbExits(), front.Exit{Code: front.ExitFailed, When: "it is not; what is wrong is printed"}),
 	}

@@ -40,9 +40,9 @@ func configPart(c *front.Call) install.Part {
 	case c.ConfigErr != nil:
 		p.State, p.Detail, p.Do = install.Unclear, c.ConfigErr.Error(), "mend it by hand"
 	case c.Config.ServerURL == "":
-		p.State, p.Detail, p.Do = install.Missing, "no server_url", "write server_url into it"
+		p.State, p.Detail, p.Do = install.Missing, "no server_url", "shinstall hub, or shinstall join URL"
 	case err != nil:
-		p.State, p.Detail, p.Do = install.Stale, c.Config.ServerURL+", "+err.Error(), "shhub token add --machine NAME makes one"
+		p.State, p.Detail, p.Do = install.Stale, c.Config.ServerURL+", "+err.Error(), "shinstall hub, or shinstall join URL with a new code"
 	}
 	return p
 }

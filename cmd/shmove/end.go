@@ -110,7 +110,7 @@ func processVersion(ctx context.Context, e *move.End, id string) (string, error)
 func withHub(c *front.Call, e *move.End) error {
 	token, err := c.Config.MachineToken()
 	if err != nil {
-		return fmt.Errorf("%w (shhub token add --machine NAME makes one)", err)
+		return fmt.Errorf("%w (shinstall hub, or shinstall join URL, gets one)", err)
 	}
 	hub, err := hubclient.New(c.Config, token)
 	if err != nil {

@@ -6,15 +6,18 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os/signal"
 	"slices"
 	"syscall"
+	"text/tabwriter"
 
 	"sessionhub/cmd/internal/front"
 	"sessionhub/lib/lock"
 	"sessionhub/lib/move"
 	"sessionhub/lib/record"
 	"sessionhub/lib/session"
+	"sessionhub/lib/text"
 )
 
 // journalFiles is told by the verbs that keep a journal.
@@ -144,7 +147,7 @@ func recoverVerb() front.Verb {
 		Name: "recover", Short: "go on with the moves that a crash left in the middle", Settings: moving(),
 		Long: `Goes through the journals: what was begun is completed or taken back, and what the
 hub does not know yet is posted. A move that a process carries out is left to it.
-The watcher runs it at its start and now and then.`,
+shctl poll runs it at its start and every minute.`,
 		Run: func(ctx context.Context, c *front.Call) error {
 			e, err := newEnd(c, toLog(c))
 			if err != nil {
@@ -174,9 +177,12 @@ func listVerb() front.Verb {
 		Name: "list", Args: "[flags]", Short: "moves that are under way here, and sessions that went away",
 		Settings: []string{"claude_home"},
 		Flags:    func(fs *flag.FlagSet) { fs.BoolVar(&asJSON, "json", false, "JSON, also on a terminal") },
-		Long:     "Lists the journals of moves that are not over here, and the archives of sessions that\nwent to other machines within the last 30 days.",
-		Run:      func(_ context.Context, c *front.Call) error { return list(c, asJSON) },
-		Files:    journalFiles(),
+		Long: `Lists the journals of moves that are not over here, and the archives of sessions that
+went to other machines within the last 30 days. The state is archived (it went there;
+shmove restore brings its files back), applied (brought in by hand; shmove undo takes
+it back), or what a move that is under way is at.`,
+		Run:   func(_ context.Context, c *front.Call) error { return list(c, asJSON) },
+		Files: journalFiles(),
 	}
 }
 
@@ -211,17 +217,36 @@ func list(c *front.Call, asJSON bool) error {
 		}
 		lines = append(lines, listed{Move: a.Move, Session: a.Session, State: "archived", To: a.To, At: a.At})
 	}
-	for _, l := range lines {
-		if asJSON || !c.Terminal() {
-			err = front.PrintJSON(c.Stdout, l)
-		} else {
-			_, err = fmt.Fprintf(c.Stdout, "%s  %.8s  %s  → %s  %s  %s\n", l.Move, l.Session, l.State, l.To, l.At.Local().Format("Jan 2 15:04"), l.Detail)
+	if asJSON || !c.Terminal() {
+		for _, l := range lines {
+			if err := front.PrintJSON(c.Stdout, l); err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return err
-		}
+		return unread
+	}
+	if err := printListed(c.Stdout, e.Machine, lines); err != nil {
+		return err
 	}
 	return unread
+}
+
+// printListed is the list for people: where to or where from as machine sees it.
+func printListed(w io.Writer, machine string, lines []listed) error {
+	if len(lines) == 0 {
+		_, err := fmt.Fprintln(w, "No moves.")
+		return err
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "MOVE\tSESSION\tSTATE\tMACHINE\tSINCE\tDETAIL")
+	for _, l := range lines {
+		other := "→ " + text.Line(l.To)
+		if l.To == machine && l.From != "" {
+			other = "← " + text.Line(l.From)
+		}
+		fmt.Fprintf(tw, "%s\t%.8s\t%s\t%s\t%s\t%s\n", text.Line(l.Move), text.Line(l.Session), text.Line(l.State), other, l.At.Local().Format("Jan 2 15:04"), text.Line(l.Detail))
+	}
+	return tw.Flush()
 }
 
 func restoreVerb() front.Verb {
@@ -251,5 +276,6 @@ then, for when hub and target are gone for good.`,
 			return front.PrintJSON(c.Stdout, move.Step{Step: "restore", OK: true, Detail: "claude --resume " + a.Session + " resumes it"})
 		},
 		Files: journalFiles(),
+		Exits: []front.Exit{{Code: front.ExitData, When: "there is no such archive, its session has files here again, or its move is under way"}},
 	}
 }

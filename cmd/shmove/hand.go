@@ -27,7 +27,7 @@ type packWish struct {
 func packVerb() front.Verb {
 	var w packWish
 	return front.Verb{
-		Name: "pack", Args: "[flags]", Short: "pack a session that has ended into a bundle", Settings: moving(),
+		Name: "pack", Args: "[flags] --session S --to M", Short: "pack a session that has ended into a bundle", Settings: moving(),
 		Long: `Packs a session's work tree (changes, staged and not, and untracked files that Git
 does not ignore), its transcript, subagents' transcripts and file history, and the
 commits that origin lacks, into a signed bundle for one machine. Nothing is changed.
@@ -279,7 +279,7 @@ func unpack(ctx context.Context, e *move.End, in io.Reader, dir string, opt bund
 func undoVerb() front.Verb {
 	var id string
 	return front.Verb{
-		Name: "undo", Args: "[flags]", Short: "take back what apply brought in", Settings: moving(),
+		Name: "undo", Args: "[flags] --move ID", Short: "take back what apply brought in", Settings: moving(),
 		Long: `Takes back what shmove apply did, and only that: conversation, files, changes and
 branch. What changed since stays, and is named. A session that was gone on with here
 stays whole. Of a move of the hub that failed it takes back what could not be then.`,
@@ -293,12 +293,15 @@ stays whole. Of a move of the hub that failed it takes back what could not be th
 				return err
 			}
 			detail, err := e.UndoByHand(ctx, id)
+			if errors.Is(err, move.ErrNotHere) {
+				return front.Fail(front.ExitData, fmt.Errorf("%w: shmove list tells what was", err))
+			}
 			if err != nil {
 				return busyOr(err)
 			}
 			return front.PrintJSON(c.Stdout, move.Step{Step: "undo", OK: true, Detail: detail})
 		},
 		Files: journalFiles(),
-		Exits: []front.Exit{{Code: front.ExitFailed, When: "it was gone on with, or something could not be put back"}, {Code: front.ExitBusy, When: "another process is at it"}},
+		Exits: []front.Exit{{Code: front.ExitFailed, When: "it was gone on with, or something could not be put back"}, {Code: front.ExitData, When: "no such move was applied here"}, {Code: front.ExitBusy, When: "another process is at it"}},
 	}
 }

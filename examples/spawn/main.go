@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,6 +24,9 @@ func main() {
 }
 
 func run(command []string) error {
+	if len(command) == 0 {
+		return errors.New("which program is the agent? usage: spawn COMMAND [ARG…]")
+	}
 	ctx := context.Background()
 	launcher, err := exec.LookPath("shspawn")
 	if err != nil {

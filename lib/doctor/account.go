@@ -60,7 +60,7 @@ func (d *Doctor) state(context.Context, Known) Finding {
 	st, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return notSetUp("it is made with the first record: shinstall plugin hooks", "%s does not exist yet", path)
+		return notSetUp("it is made with the first record: shinstall plugin hooks, then start claude in herdr", "%s does not exist yet", path)
 	case err != nil:
 		return broken("", "%v", err)
 	case !st.IsDir():

@@ -154,7 +154,7 @@ func TestEnvironmentThroughOthersEyes(t *testing.T) {
 		want    State
 		why     string
 	}{
-		"the same":            {[]View{{"herdr's server", EnvironOf([]string{"PATH=/x", "HOME=/h"})}}, Fine, "herdr's server look where you do"},
+		"the same":            {[]View{{"herdr's server", EnvironOf([]string{"PATH=/x", "HOME=/h"})}}, Fine, "herdr's server looks where you do"},
 		"another spelling":    {[]View{{"herdr's server", EnvironOf([]string{"HOME=/h/", "XDG_STATE_HOME=/h/.local/state/"})}}, Fine, ""},
 		"another state":       {[]View{{"the watcher", EnvironOf([]string{"HOME=/h", "SESSIONHUB_STATE_DIR=/s"})}}, Broken, "the watcher takes /s for the state directory, and you here /h/.local/state/sessionhub"},
 		"another config":      {[]View{{"herdr's server", EnvironOf([]string{"HOME=/h", "XDG_CONFIG_HOME=/c"})}}, Broken, "/c/sessionhub/config.toml for config.toml"},

@@ -68,6 +68,9 @@ func (d *Doctor) environment(context.Context, Known) Finding {
 	if len(seen) == 0 {
 		return untested("the environment of %s can't be read here", strings.Join(blind, " and "))
 	}
+	if len(seen) == 1 {
+		return fine("%s looks where you do", seen[0])
+	}
 	return fine("%s look where you do", strings.Join(seen, " and "))
 }
 

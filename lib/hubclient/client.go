@@ -4,6 +4,7 @@ package hubclient
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,7 +43,7 @@ type Client struct {
 // the token would travel in the clear.
 func New(conf config.Config, token string) (*Client, error) {
 	if conf.ServerURL == "" {
-		return nil, fmt.Errorf("%w: server_url is not configured", config.ErrInvalid)
+		return nil, fmt.Errorf("%w: server_url is not configured: shinstall hub, or shinstall join URL, writes it", config.ErrInvalid)
 	}
 	u, err := url.Parse(conf.ServerURL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -170,7 +171,18 @@ func (c *Client) unreachable(op string, err error) error {
 	if errors.As(err, &ue) {
 		err = ue.Err // the address and the method are said anyway
 	}
-	return &Error{Op: op, Detail: fmt.Sprintf("the hub at %s is out of reach: %v: is `shhub serve` running there, and server_url right?", c.base, err), Err: err}
+	todo := "is `shhub serve` running there, and server_url right?"
+	if Untrusted(err) {
+		todo = "this machine must trust who signed its certificate, which must be made for this address"
+	}
+	return &Error{Op: op, Detail: fmt.Sprintf("the hub at %s is out of reach: %v: %s", c.base, err, todo), Err: err}
+}
+
+// Untrusted reports whether an error is that of a certificate that was refused:
+// something answers there.
+func Untrusted(err error) bool {
+	var refused *tls.CertificateVerificationError
+	return errors.As(err, &refused)
 }
 
 // problem is the error of an answer that is no success. One without a problem

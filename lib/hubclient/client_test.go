@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -98,6 +100,21 @@ func TestNoAnswerIsOneLine(t *testing.T) {
 	cancel()
 	if _, err := hub.Sessions(ctx, SessionFilter{}); Classify(err) != Retry {
 		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// A certificate that nobody trusts here is told as that, not as a hub that is down.
+func TestAnUntrustedCertificate(t *testing.T) {
+	srv := httptest.NewTLSServer(http.NotFoundHandler())
+	defer srv.Close()
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+	hub, err := New(config.Config{ServerURL: srv.URL}, "shm_x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = hub.Health(t.Context())
+	if !Untrusted(err) || !strings.Contains(err.Error(), "must trust who signed its certificate") || strings.Contains(err.Error(), "shhub serve") {
+		t.Errorf("got %v", err)
 	}
 }
 

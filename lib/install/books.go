@@ -36,6 +36,9 @@ func (b *books) removeFile(r *Run, step string, f File) (gone bool, err error) {
 		return true, nil
 	case w.Block != "" && block:
 		f.New = []byte(rest)
+	case b.ledger.asWritten(f.Path, forbidAnswers(f.Old)) && !b.ledger.asWritten(f.Path, f.Old):
+		r.Note(step, "%s has the line of shinstall hooks --answers, and stays with it: shinstall hooks %s --remove takes both away", f.Path, b.by)
+		return false, nil
 	case w.Block != "" || !b.ledger.asWritten(f.Path, f.Old):
 		r.Note(step, "%s was changed since shinstall wrote it, and stays", f.Path)
 		return false, nil

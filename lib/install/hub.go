@@ -193,7 +193,7 @@ func (h *Hub) tokenDoubts(d *desk) error {
 func (h *Hub) token(ctx context.Context, r *Run, d *desk, t token, up bool, args []string) error {
 	if t.value != "" {
 		if !up {
-			r.Unchanged(t.kind, "%s is there; the hub does not run, so it is not proved", t.path)
+			r.Unchanged(t.kind, "%s is there; no hub was reached, so it is not proved", t.path)
 			return nil
 		}
 		err := d.prove(ctx, h.url(), d.machine(), t)
@@ -319,7 +319,7 @@ func (h *Hub) Look(ctx context.Context) Part {
 	p := Part{Part: h.Name(), State: Missing, Do: "shinstall hub, on the one machine that is to run the hub"}
 	m, why := h.Manager(ctx)
 	if m == nil {
-		p.Detail, p.Do, p.Facts = why, "shhub serve, under what keeps programs running here", HubFacts{Why: why}
+		p.Detail, p.Do, p.Facts = why, "keep shhub serve running by what runs programs here: shinstall hub prints the whole command", HubFacts{Why: why}
 		if d, err := h.Account.open(h.Name()); err == nil {
 			if at := h.byHand(ctx, d); at != "" {
 				p.Detail += "; a hub that is no service answers at " + at

@@ -24,19 +24,29 @@ func (h *Hub) run(ctx context.Context, r *Run, d *desk) (up bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	version, err := h.Tools.Version(ctx, "shhub")
+	if err != nil {
+		return false, err
+	}
 	if m == nil {
-		_, err := h.ask(ctx, d)
+		answers, err := h.ask(ctx, d)
+		if hubclient.Untrusted(err) {
+			r.Note("service", "%v", err)
+			return false, nil
+		}
 		if err != nil {
 			r.tell(Step{Step: "service", Outcome: Noted, Command: Command{Argv: job.Argv}.Line(),
 				Detail: "no service was made, as " + why + ": keep this running by what runs programs here, then run shinstall hub again to prove the tokens"})
 			return false, nil
 		}
-		r.Unchanged("service", "a hub answers at %s (no service was made, as %s)", h.url(), why)
+		if answers != version {
+			r.tell(Step{Step: "service", Outcome: Noted, Command: Command{Argv: job.Argv}.Line(),
+				Detail: fmt.Sprintf("a hub of version %s answers at %s, and %s is installed: end it, and run it again by what runs programs here", answers, h.url(), version)})
+			return true, nil
+		}
+		r.tell(Step{Step: "service", Outcome: Unchanged, Command: Command{Argv: job.Argv}.Line(), // with words that the one that runs may lack
+			Detail: fmt.Sprintf("a hub answers at %s (no service was made, as %s: this is how it is to be run)", h.url(), why)})
 		return true, nil
-	}
-	version, err := h.Tools.Version(ctx, "shhub")
-	if err != nil {
-		return false, err
 	}
 	return h.serve(ctx, r, d, m, job, version)
 }

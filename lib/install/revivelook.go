@@ -33,7 +33,7 @@ func (v *Revive) Look(ctx context.Context) Part {
 	case err != nil:
 		p.State, p.Detail, p.Do = Unclear, err.Error(), ""
 	case !t.Timer && t.Manager == "":
-		p.Detail, p.Do = t.Why, "shrevive every quarter of an hour, by what runs programs here"
+		p.Detail, p.Do = t.Why, "run shrevive every quarter of an hour by what runs programs here: shinstall revive prints the whole command"
 	case !t.Timer:
 	case t.off:
 		p.State, p.Detail = Off, "its line in the crontab is commented out"

@@ -10,7 +10,7 @@ import (
 
 // ErrListen is wrapped by what is wrong with the words that say where the hub
 // shall listen.
-var ErrListen = errors.New("the hub can't listen so")
+var ErrListen = errors.New("the hub would not start like this")
 
 // Serve is how `shhub serve` is to be run.
 type Serve struct {

@@ -16,6 +16,9 @@ import (
 // person ends it.
 const TargetApplied Phase = "applied"
 
+// ErrNotHere says that there is nothing of a move to take back.
+var ErrNotHere = errors.New("no such move was applied here, or it was taken back")
+
 // LastDir is the directory that a session's transcript names last.
 func (e *End) LastDir(id string) (string, error) {
 	f, err := conversation.Find(e.Home, id, "")
@@ -91,7 +94,7 @@ func (e *End) ApplyByHand(ctx context.Context, a *Arrival) (string, error) {
 func (e *End) UndoByHand(ctx context.Context, id string) (string, error) {
 	h, _, err := e.open(id, nil)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("no move %s was applied here, or it was taken back", id)
+		return "", fmt.Errorf("%s: %w", id, ErrNotHere)
 	}
 	if err != nil {
 		return "", err

@@ -287,3 +287,16 @@ func TestAShortDoneIsNone(t *testing.T) {
 		t.Errorf("state %s", got)
 	}
 }
+
+// What herdr's start queued before this machine was joined under another name
+// than its host's arrives as this machine's.
+func TestASnapshotFromBeforeTheJoin(t *testing.T) {
+	s := newStage(t)
+	before := s.w.snapshot("default", "0.8.2", []record.LiveSession{{Session: "early", Agent: "claude", PaneID: "w1:p1", AgentState: record.Idle}}, nil)
+	before.Machine = "host-of-" + s.w.Machine
+	s.add(record.KindSnapshot, nil, "", before)
+	s.pass("sent 1 kept 0 dropped 0 aside 0")
+	if got := s.session("early").Machine; got != s.w.Machine {
+		t.Errorf("it is of %q, want %q", got, s.w.Machine)
+	}
+}

@@ -56,6 +56,9 @@ func (w *Watcher) deliverOne(ctx context.Context, hub Hub, it record.Item, r res
 		if err != nil {
 			return bodyError(it, err)
 		}
+		// The queue is this machine's. It was queued under the host's name if herdr
+		// ran before the machine was joined, and under the old one if it was renamed.
+		body.Machine = w.Machine
 		return hub.PutSnapshot(ctx, it.ID, body)
 	case record.KindProbe:
 		return hub.Probe(ctx, it.ID)

@@ -67,13 +67,13 @@ func hint(err error) string {
 	case errors.Is(err, herdr.ErrUnreachable):
 		return "start herdr; its startup hook and this watcher do the rest"
 	case errors.Is(err, config.ErrNoToken):
-		return "put this machine's token there (shhub token add --machine NAME makes one); records stay queued until then"
+		return "shinstall hub, or shinstall join URL with a new code, puts this machine's token there; records stay queued until then"
 	case errors.Is(err, config.ErrInvalid):
 		return "complete config.toml; records stay queued until then"
 	}
 	switch hubclient.Classify(err) {
 	case hubclient.Denied:
-		return "the hub refuses this machine's token: put a valid one into token_file (shhub token add --machine NAME makes one)"
+		return "the hub refuses this machine's token: shinstall hub, or shinstall join URL with a new code, gets a valid one"
 	case hubclient.Retry:
 		return "records stay queued; nothing is lost, deliveries go on when the hub is back"
 	}

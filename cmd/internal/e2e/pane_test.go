@@ -72,6 +72,7 @@ func TestInboxPane(t *testing.T) {
 	f.typeLine(pane, "ask")
 	f.untilState(session, record.Blocked)
 	f.until("it shows who waits", func() bool { return strings.Contains(inbox.shows(), "❯  blocked") })
+	f.until("it tells its keys", func() bool { return strings.Contains(inbox.shows(), "Enter goes there · r marks as read · q ends") })
 	other := f.openPane()
 	if _, err := f.h.FocusPane(ctx(t), other); err != nil {
 		t.Fatal(err)

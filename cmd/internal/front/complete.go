@@ -45,6 +45,7 @@ func (t Tool) bash() string {
 
 func (t Tool) fish() string {
 	var b strings.Builder
+	fmt.Fprintf(&b, "complete -c %s -n __fish_use_subcommand -f\n", t.Name) // a verb is no file
 	if t.Main != nil {
 		for _, d := range flagDocs(*t.Main) {
 			fmt.Fprintf(&b, "complete -c %s -n __fish_use_subcommand -l %s -d %s\n", t.Name, d.name, fishQuote(d.usage))

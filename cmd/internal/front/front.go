@@ -184,7 +184,7 @@ func (t Tool) run(ctx context.Context, env Env, path []string, verb Verb, rest [
 	}
 	args, err := reorder(fs, rest)
 	if err != nil {
-		return Fail(ExitUsage, err)
+		return usage(path, err)
 	}
 	cmd := &ffcli.Command{
 		Name:    verb.Name,
@@ -199,7 +199,7 @@ func (t Tool) run(ctx context.Context, env Env, path []string, verb Verb, rest [
 		UsageFunc: func(*ffcli.Command) string { return "" },
 	}
 	if err := cmd.Parse(args); err != nil {
-		return usage(err)
+		return usage(path, err)
 	}
 	return cmd.Run(ctx)
 }
@@ -220,10 +220,23 @@ func unknownVerb(verb Verb, word string) error {
 	return Fail(ExitUsage, fmt.Errorf("%q is none of %s", word, strings.Join(verbNames(verb.Verbs), ", ")))
 }
 
-func usage(err error) error {
+// usage is an error of the flags, spelled as the help spells them: the flag
+// package names each with one dash.
+func usage(path []string, err error) error {
 	if errors.Is(err, flag.ErrHelp) {
 		return err
 	}
 	msg := strings.TrimPrefix(err.Error(), "error parsing commandline arguments: ")
-	return Fail(ExitUsage, errors.New(msg))
+	if name, ok := strings.CutPrefix(msg, "flag provided but not defined: -"); ok {
+		msg = fmt.Sprintf("there is no flag --%s: %s --help lists them", name, strings.Join(path, " "))
+	} else if name, ok := strings.CutPrefix(msg, "flag needs an argument: -"); ok {
+		msg = fmt.Sprintf("--%s wants a value: see %s --help", name, strings.Join(path, " "))
+	}
+	if said, ok := strings.CutSuffix(msg, ": parse error"); ok { // all that it says of a number or a time
+		msg = fmt.Sprintf("%s: see %s --help", said, strings.Join(path, " "))
+	}
+	if rest, ok := strings.CutPrefix(msg, "invalid boolean value "); ok {
+		msg = "invalid value " + strings.Replace(rest, " for -", " for --", 1)
+	}
+	return Fail(ExitUsage, errors.New(strings.Replace(msg, " for flag -", " for --", 1)))
 }

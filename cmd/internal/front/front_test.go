@@ -24,7 +24,7 @@ func testTool(got *Call, wait *time.Duration, list *bool) Tool {
 			Run:      func(_ context.Context, c *Call) error { *got = *c; return nil },
 			Examples: []Example{{"shx do --list a", "list a"}},
 			Files:    []string{"queue.jsonl  the queue"},
-			Exits:    []Exit{{ExitBusy, "busy"}}},
+			Exits:    []Exit{{ExitBusy, "busy"}, {ExitBusy, "not now"}}},
 		{Name: "fail", Flags: func(fs *flag.FlagSet) { fs.Var(new(Wait), "wait", "wait, or for at most `TIME`") },
 			Run: func(context.Context, *Call) error { return errors.New("line one") }},
 		{Name: "inbox", Run: func(context.Context, *Call) error { return errors.New("inbox: no hub") }},
@@ -127,9 +127,10 @@ func TestExitStatus(t *testing.T) {
 		{"done", []string{"do"}, "", 0, ""},
 		{"no verb", nil, "", ExitUsage, "VERBS"},
 		{"unknown verb", []string{"what"}, "", ExitUsage, `shx: "what" is none of`},
-		{"unknown flag", []string{"do", "--what"}, "", ExitUsage, "shx: do: flag provided but not defined: -what\n"},
-		{"flag without its value", []string{"do", "--wait"}, "", ExitUsage, "needs an argument"},
-		{"a wrong value", []string{"do", "--wait", "soon"}, "", ExitUsage, "soon"},
+		{"unknown flag", []string{"do", "--what"}, "", ExitUsage, "shx: do: there is no flag --what: shx do --help lists them\n"},
+		{"flag without its value", []string{"do", "--wait"}, "", ExitUsage, "shx: do: --wait wants a value: see shx do --help\n"},
+		{"no time to wait", []string{"fail", "--wait=soon"}, "", ExitUsage, `shx: fail: invalid value "soon" for --wait: a time is wanted, such as 20s or 5m`},
+		{"a wrong value", []string{"do", "--wait", "soon"}, "", ExitUsage, `shx: do: invalid value "soon" for --wait: see shx do --help`},
 		{"failed", []string{"fail"}, "", ExitFailed, "shx: fail: line one\n"},
 		{"busy", []string{"busy"}, "", ExitBusy, "held by another"},
 		{"bad configuration", []string{"do"}, bad, ExitConfig, `"nonsense" is not a setting`},
@@ -148,7 +149,7 @@ func TestExitStatus(t *testing.T) {
 func TestHelpTellsEverything(t *testing.T) {
 	env := map[string]string{"HOME": t.TempDir()}
 	r := run(t, env, "do", "--help")
-	for _, want := range []string{"shx do [flags] A B", "--wait LONG", "$SESSIONHUB_SERVER_URL", "EXAMPLES", "FILES", "EXIT STATUS", "75  busy"} {
+	for _, want := range []string{"shx do [flags] A B", "--wait LONG", "$SESSIONHUB_SERVER_URL", "EXAMPLES", "FILES", "EXIT STATUS", "75  busy; or not now"} {
 		if r.code != 0 || !strings.Contains(r.out, want) {
 			t.Errorf("help lacks %q (exit %d):\n%s", want, r.code, r.out)
 		}
@@ -157,6 +158,9 @@ func TestHelpTellsEverything(t *testing.T) {
 		if r := run(t, env, args...); r.code != 0 || !strings.Contains(r.out, "list") {
 			t.Errorf("%q: exit %d, %q", args, r.code, r.out)
 		}
+	}
+	if n := strings.Count(run(t, env, "do", "--help").out, "   75  "); n != 1 {
+		t.Errorf("a status is told %d times", n)
 	}
 	if r := run(t, env, "--version"); !strings.HasPrefix(r.out, "shx devel (") {
 		t.Errorf("version %q", r.out)

@@ -83,7 +83,14 @@ func exits(v Verb) []Exit {
 	if v.Guest {
 		return []Exit{{0, "always"}}
 	}
-	list := slices.Clone(v.Exits)
+	var list []Exit
+	for _, e := range v.Exits { // a status is told once
+		if i := slices.IndexFunc(list, func(o Exit) bool { return o.Code == e.Code }); i >= 0 {
+			list[i].When += "; or " + e.When
+			continue
+		}
+		list = append(list, e)
+	}
 	for _, e := range []Exit{{0, "done"}, {1, "failed"}, {ExitUsage, "wrong usage"}} {
 		if !slices.ContainsFunc(list, func(o Exit) bool { return o.Code == e.Code }) {
 			list = append(list, e)

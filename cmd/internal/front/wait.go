@@ -1,6 +1,9 @@
 package front
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // Wait is the flag --wait: a switch that also takes a limit, as in --wait=20s.
 type Wait struct {
@@ -38,8 +41,8 @@ func (w *Wait) Set(s string) error {
 		return nil
 	}
 	var on Switch
-	if err := on.Set(s); err != nil {
-		return err
+	if on.Set(s) != nil {
+		return errors.New("a time is wanted, such as 20s or 5m")
 	}
 	*w = Wait{On: bool(on)}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -73,8 +74,12 @@ func (s *Store) PruneKeys(ctx context.Context, now time.Time) error {
 	return nil
 }
 
+// ErrTarget is wrapped by what Backup says of a path that it writes nothing to.
+var ErrTarget = errors.New("nothing was written")
+
 // Backup writes a consistent copy to path (0600) while the hub runs: to a
-// temporary name, synced, then renamed. An existing file is replaced.
+// temporary name, synced, then renamed. An existing file is replaced if it is a
+// database, or empty; any other, and the store's own, is ErrTarget.
 func (s *Store) Backup(ctx context.Context, path string) error {
 	if err := s.backup(ctx, path); err != nil {
 		return fmt.Errorf("backup: %w", err)
@@ -83,6 +88,9 @@ func (s *Store) Backup(ctx context.Context, path string) error {
 }
 
 func (s *Store) backup(ctx context.Context, path string) error {
+	if err := s.replaceable(path); err != nil {
+		return err
+	}
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*") // 0600; SQLite accepts an empty file
 	if err != nil {
@@ -106,3 +114,41 @@ func (s *Store) backup(ctx context.Context, path string) error {
 	}
 	return errors.Join(d.Sync(), d.Close())
 }
+
+// replaceable refuses a path whose file a backup must not take the place of.
+// Replaced under a hub that runs, its own database would be in no folder any
+// more: all that it records from then on would be lost with it.
+func (s *Store) replaceable(path string) error {
+	at, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, own := range []string{s.path, s.path + "-wal", s.path + "-shm"} {
+		if o, err := os.Stat(own); err == nil && os.SameFile(o, at) {
+			return fmt.Errorf("%s is the database itself: %w", path, ErrTarget)
+		}
+	}
+	if !at.Mode().IsRegular() {
+		return fmt.Errorf("%s is no file: %w", path, ErrTarget)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	head := make([]byte, len(sqliteHead))
+	n, err := io.ReadFull(f, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	if n > 0 && string(head[:n]) != sqliteHead {
+		return fmt.Errorf("%s is there and is no backup: %w", path, ErrTarget)
+	}
+	return nil
+}
+
+// sqliteHead begins every database of SQLite (its file format, 1.3).
+const sqliteHead = "SQLite format 3\x00"

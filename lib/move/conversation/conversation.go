@@ -113,7 +113,7 @@ func (f Files) Entries() ([]Entry, []record.NotCarried, error) {
 // not be mixed with those of the other.
 func Absent(home claude.Home, session string) error {
 	if path, ok := home.Transcript(session); ok {
-		return fmt.Errorf("this machine has a transcript of it already: %s", path)
+		return fmt.Errorf("this machine has a transcript of it already: %s: move that away first, if it is of no use any more", path)
 	}
 	folders, err := filepath.Glob(filepath.Join(escape(string(home)), "projects", "*", session))
 	if err != nil {

@@ -60,6 +60,7 @@ type site struct {
 	branchAt    string // commit of the local branch, empty without one
 	tracked     map[string]bool
 	aside       map[string]bool // untracked files that are put aside
+	beside      string          // the way out that leaves the clone alone
 }
 
 // look goes through all checks. refused is told of each refusal, and ends the
@@ -79,6 +80,7 @@ func (t *Target) look(ctx context.Context, refused func(error) error) (*site, er
 	if s.ref, s.commit, err = p.head(ctx); err != nil {
 		return nil, err
 	}
+	s.beside = besides(s.ref, t.branch())
 	if s.branchAt, err = p.commit(ctx, t.branch()); err != nil {
 		return nil, err
 	}
@@ -152,7 +154,7 @@ func (t *Target) checkClean(ctx context.Context, s *site) error {
 		return err
 	}
 	if len(st.changed) > 0 {
-		return refuse(Dirty, "commit or take it back, or have the session land in a new work tree (--worktree)", "%s has uncommitted changes: %s", s.top, st.changed[0])
+		return refuse(Dirty, "commit it, take it back or put it away (git stash -u), or "+s.beside, "%s has uncommitted changes: %s", s.top, st.changed[0])
 	}
 	dir, err := os.MkdirTemp("", "shmove-")
 	if err != nil {
@@ -240,7 +242,7 @@ func (s *site) inTheWay(ctx context.Context, list []string) error {
 }
 
 func (s *site) lies(name string) error {
-	return refuse(InTheWay, "move it away, or have the session land in a new work tree (--worktree)", "%s lies in %s where the session brings a file", name, s.top)
+	return refuse(InTheWay, "move it away, or "+s.beside, "%s lies in %s where the session brings a file", name, s.top)
 }
 
 // checkParts: filters work here, and submodules are checked out.

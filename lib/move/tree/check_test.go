@@ -370,3 +370,13 @@ func TestDirectoryThatIsMissing(t *testing.T) {
 		t.Errorf("build stays: %v", err)
 	}
 }
+
+// The way out that is named is one: a new work tree can't have the branch that the
+// clone is on.
+func TestBesides(t *testing.T) {
+	for ref, want := range map[string]bool{"refs/heads/main": true, "refs/heads/other": false, "": false} {
+		if got := strings.Contains(besides(ref, "refs/heads/main"), "git switch to another branch there and have"); got != want {
+			t.Errorf("on %q: %v, want %v", ref, got, want)
+		}
+	}
+}

@@ -64,6 +64,16 @@ func refuse(reason Reason, way, what string, args ...any) *Refusal {
 	return &Refusal{reason, fmt.Sprintf(what, args...), way}
 }
 
+// besides says how a session lands without touching its clone: Git lets no two
+// work trees have one branch, so the clone must be on another.
+func besides(ref, branch string) string {
+	const way = "have the session land in a new work tree (--worktree)"
+	if ref == branch {
+		return "git switch to another branch there and " + way
+	}
+	return way
+}
+
 // show is a path in a message.
 func show(path string) string { return text.Visible(text.Line(git.Quote(path))) }
 
