@@ -32,7 +32,7 @@ func (c *Captured) Sum() (string, error) {
 		}
 		fmt.Fprintln(h, sum)
 	}
-	files, err := c.written()
+	files, err := c.written(func(_ int, f File) (string, error) { return c.copyTo(io.Discard, f) })
 	if err != nil {
 		return "", err
 	}
@@ -50,8 +50,9 @@ func sumOf(patch string) (string, error) {
 	return hashFile(patch)
 }
 
-// written are the untracked files as a journal has them.
-func (c *Captured) written() ([]Written, error) {
+// written are the untracked files as a journal has them. read reads the one of a
+// number, and tells its SHA-256.
+func (c *Captured) written(read func(n int, f File) (string, error)) ([]Written, error) {
 	list := make([]Written, len(c.Untracked))
 	for i, f := range c.Untracked {
 		list[i] = Written{Path: git.Quote(f.Path), Link: git.Quote(f.Link)}
@@ -59,7 +60,7 @@ func (c *Captured) written() ([]Written, error) {
 			continue
 		}
 		var err error
-		if list[i].SHA256, err = c.copyTo(io.Discard, f); err != nil {
+		if list[i].SHA256, err = read(i, f); err != nil {
 			return nil, err
 		}
 	}
@@ -144,7 +145,7 @@ func (a *applying) putAside(ctx context.Context) error {
 			return fmt.Errorf("put aside: %w", err)
 		}
 	}
-	if left.Files, err = c.keepFiles(dir); err != nil {
+	if left.Files, err = c.written(func(n int, f File) (string, error) { return c.keep(f, filepath.Join(dir, strconv.Itoa(n))) }); err != nil {
 		return fmt.Errorf("put aside: %w", err)
 	}
 	left.Folders = c.folders()
@@ -175,24 +176,14 @@ func (c *Captured) folders() []string {
 	return list
 }
 
-// keepFiles copies the untracked files into a private folder, by their number.
-func (c *Captured) keepFiles(dir string) ([]Written, error) {
-	list := make([]Written, len(c.Untracked))
-	for i, f := range c.Untracked {
-		list[i] = Written{Path: git.Quote(f.Path), Link: git.Quote(f.Link)}
-		if f.Link != "" {
-			continue
-		}
-		to, err := os.OpenFile(filepath.Join(dir, strconv.Itoa(i)), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		if err != nil {
-			return nil, err
-		}
-		list[i].SHA256, err = c.copyTo(to, f)
-		if err := errors.Join(err, to.Chmod(os.FileMode(f.Mode)&os.ModePerm|0o400), to.Sync(), to.Close()); err != nil {
-			return nil, err
-		}
+// keep copies an untracked file to a path, with its mode.
+func (c *Captured) keep(f File, path string) (string, error) {
+	to, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return "", err
 	}
-	return list, nil
+	sum, err := c.copyTo(to, f)
+	return sum, errors.Join(err, to.Chmod(os.FileMode(f.Mode)&os.ModePerm|0o400), to.Sync(), to.Close())
 }
 
 // putBack brings back what was put aside. After a crash half of it may be there:
