@@ -85,6 +85,7 @@ func newPlace(t *testing.T, runtime string) *place {
 	}
 	timing := spawn.DefaultTiming()
 	timing.Exit, timing.Watch = 2*time.Second, 20*time.Millisecond
+	timing.Close = time.Minute // a disk that is busy holds a process that writes
 	p.Runtime = &spawn.Runtime{
 		Dir: state.Dir(filepath.Join(root, "state")), Getenv: func(k string) string { return p.env[k] }, Launcher: []string{self, "launch"}, Now: time.Now, Timing: timing,
 		Pause: func(ctx context.Context, d time.Duration) { time.Sleep(d) },

@@ -211,7 +211,7 @@ func (d *driver) Spaces(ctx context.Context) ([]string, error) {
 // it saved.
 func (d *driver) Quit(ctx context.Context, space string) error {
 	c := d.client(space)
-	panes, err := c.Panes(ctx, "")
+	panes, err := d.panes(ctx, space)
 	if isGone(err) {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"sessionhub/lib/herdr"
 	"sessionhub/lib/record"
@@ -156,10 +157,21 @@ func mark(ctx context.Context, c *herdr.Client, paneID string, o spawn.Opening) 
 	return spawn.Spawned{TerminalID: p.TerminalID, PaneID: p.PaneID, WorkspaceID: p.WorkspaceID, TabID: p.TabID}, nil
 }
 
+// panes are all of a space's server. One that is shutting down, as another stop
+// ends it, tells of none: it is asked until it has gone.
+func (d *driver) panes(ctx context.Context, space string) ([]herdr.Pane, error) {
+	c := d.client(space)
+	for began := time.Now(); ; time.Sleep(serveEvery) {
+		panes, err := c.Panes(ctx, "")
+		if !herdr.IsCode(err, herdr.CodeServerUnavailable) || time.Since(began) > serveLimit || ctx.Err() != nil {
+			return panes, err
+		}
+	}
+}
+
 // List lists the panes that are marked as agents'.
 func (d *driver) List(ctx context.Context, space string) ([]spawn.Spawned, error) {
-	c := d.client(space)
-	panes, err := c.Panes(ctx, "")
+	panes, err := d.panes(ctx, space)
 	if isGone(err) {
 		return nil, nil
 	}
@@ -190,7 +202,7 @@ func (d *driver) Process(ctx context.Context, a spawn.Spawned) (int, error) {
 // now finds the pane of an agent's terminal anew: its id changes when it is
 // moved. ok is false when it is gone.
 func (d *driver) now(ctx context.Context, a spawn.Spawned) (pane string, ok bool, err error) {
-	panes, err := d.client(a.Space).Panes(ctx, "")
+	panes, err := d.panes(ctx, a.Space)
 	if isGone(err) {
 		return "", false, nil
 	}
