@@ -226,17 +226,8 @@ func TestPuttingBackMeetsSomethingElse(t *testing.T) {
 func TestPropertyComesBack(t *testing.T) { tries(t, 50, comesBack) }
 
 func comesBack(t *testing.T) {
-	dir := tempDir(t)
 	ctx := context.Background()
-	n := 0
-	rapid.Check(t, func(t *rapid.T) {
-		n++
-		at := filepath.Join(dir, fmt.Sprint(n))
-		if err := os.Mkdir(at, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		defer os.RemoveAll(at)
-		w := newWorld(t, at)
+	inWorlds(t, func(t *rapid.T, w world) {
 		left := wentAway(t, w, func(dir string) { scramble(t, dir) })
 		if rapid.Bool().Draw(t, "goes on") {
 			gitIn(t, w.target, "reset", "-q") // a mark of git add -N keeps the mode that the file had then

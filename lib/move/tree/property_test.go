@@ -162,18 +162,9 @@ func tries(t *testing.T, n int, property func(*testing.T)) {
 	property(t)
 }
 
-// Whatever a person did to the source: the target becomes like it, and like
-// it was.
-func TestPropertyThereAndBack(t *testing.T) { tries(t, 100, thereAndBack) }
-
-func thereAndBack(t *testing.T) {
+// inWorlds checks a property in a new world each time.
+func inWorlds(t *testing.T, property func(t *rapid.T, w world)) {
 	dir := tempDir(t)
-	ctx := context.Background()
-	var kinds []string
-	for kind := range clones() {
-		kinds = append(kinds, kind)
-	}
-	slices.Sort(kinds)
 	n := 0
 	rapid.Check(t, func(t *rapid.T) {
 		n++
@@ -182,7 +173,22 @@ func thereAndBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer os.RemoveAll(at)
-		w := newWorld(t, at)
+		property(t, newWorld(t, at))
+	})
+}
+
+// Whatever a person did to the source: the target becomes like it, and like
+// it was.
+func TestPropertyThereAndBack(t *testing.T) { tries(t, 100, thereAndBack) }
+
+func thereAndBack(t *testing.T) {
+	ctx := context.Background()
+	var kinds []string
+	for kind := range clones() {
+		kinds = append(kinds, kind)
+	}
+	slices.Sort(kinds)
+	inWorlds(t, func(t *rapid.T, w world) {
 		kind := rapid.SampledFrom(kinds).Draw(t, "clone")
 		if kind == "on the branch, there" {
 			gitIn(t, w.target, "fetch", "-q")

@@ -149,17 +149,8 @@ func staged(dir, name, content string) bool {
 func TestPropertyUndoLosesNothing(t *testing.T) { tries(t, 50, undoLosesNothing) }
 
 func undoLosesNothing(t *testing.T) {
-	dir := tempDir(t)
 	ctx := context.Background()
-	n := 0
-	rapid.Check(t, func(t *rapid.T) {
-		n++
-		at := filepath.Join(dir, fmt.Sprint(n))
-		if err := os.Mkdir(at, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		defer os.RemoveAll(at)
-		w := newWorld(t, at)
+	inWorlds(t, func(t *rapid.T, w world) {
 		atMain(t, w)
 		scramble(t, w.source)
 		c := capture(t, w.source)
